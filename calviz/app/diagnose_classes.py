@@ -194,7 +194,9 @@ def draw_table(
     if pinned is not None:
         shown["pinned"] = 100 * pinned.content
     added = sum(name in shown.columns for name in ("selected", "pinned"))
-    shown = shown.drop(columns=list(_GIVING_WAY[:added]), errors="ignore")
+    # Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
+    # the figure above draws the first, the CSV holds the second.
+    shown = shown.drop(columns=list((screen.PICTURE_COLUMN, "ks")[:added]), errors="ignore")
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])
@@ -302,9 +304,6 @@ _OF_THE_ROWS: dict[Mode, dict[str, int]] = {
 _ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
 #: Width of the column of pictures in pixels.
 _PICTURE = 92
-#: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
-#: the figure above draws the first, the CSV holds the second.
-_GIVING_WAY = (screen.PICTURE_COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": NumberColumn(

@@ -164,8 +164,6 @@ def _forget(key: str) -> None:
 # ---- Methods
 
 _METHODS_KEY = "methods"
-#: Value in a link when no method is chosen.
-_NO_METHOD = "-"
 #: The last choice, kept while pages without this choice are open.
 _LAST_METHODS = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
@@ -287,7 +285,8 @@ def _follow_address(possible: list[str]) -> None:
 
 def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
     """Write the choice to the address, unless it is what is suggested."""
-    text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
+    # "-" says in a link that no method is chosen.
+    text = None if set(chosen) == set(preselected) else join_parts(chosen) or "-"
     open_files.write_parameter(_METHODS_KEY, text)
 
 

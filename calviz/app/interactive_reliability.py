@@ -18,7 +18,6 @@ WIDTH = 460
 HEIGHT = 620
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
-_PICKS = {"click": "one bin", "drag": "a range by a drag"}
 
 
 @st.fragment
@@ -48,7 +47,7 @@ def explore_bins(settings: Settings) -> None:
                 )
                 pick = session.choose_one(
                     "Pick",
-                    _PICKS,
+                    {"click": "one bin", "drag": "a range by a drag"},
                     key="pick",
                     help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
                 )

@@ -32,7 +32,6 @@ KEPT_JOBS = 4
 #: Seconds after which the page of a disconnected browser is treated as closed.
 GRACE = 60.0
 
-_JOBS = "calviz.jobs"
 _LOG = logging.getLogger("calviz.app")
 
 
@@ -187,7 +186,7 @@ def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
 
 def all_jobs() -> dict[str, dict[tuple[str, ...], Job]]:
     """Return all kept jobs of this session, by place."""
-    return st.session_state.setdefault(_JOBS, {})
+    return st.session_state.setdefault("calviz.jobs", {})
 
 
 def _jobs_of(place: str) -> dict[tuple[str, ...], Job]:
@@ -223,9 +222,6 @@ def _abandonment_check() -> Callable[[], bool]:
 
 
 # ---- Queue
-
-#: Seconds between two checks whether a waiting job is still wanted.
-QUEUE_CHECK_EVERY = 0.25
 
 
 class JobQueue:
@@ -270,7 +266,8 @@ class JobQueue:
                     if len(self._running) < self._limit() and order[0] == ticket:
                         break
                     report_ahead(len(self._running) + order.index(ticket))
-                    self._changed.wait(QUEUE_CHECK_EVERY)
+                    # Seconds between two checks whether a waiting job is still wanted.
+                    self._changed.wait(0.25)
                 self._waiting.remove(ticket)
                 self._running.append(ticket)
                 report_ahead(0)
@@ -295,13 +292,10 @@ JOB_QUEUE = JobQueue(lambda: MAX_JOBS.value)
 # ---- On a page
 
 
-WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
-
-
 class WorkStatus(NamedTuple):
     """The state of the work, and its result: None if there is none (yet); stopped work may have one."""
 
-    state: WorkState
+    state: Literal["idle", "running", "stopped", "failed", "finished"]
     result: Any = None
 
 

@@ -40,8 +40,6 @@ from calviz.verdicts.evaluation import Written, name_of
 
 #: Largest number of models on the page.
 MOST = 12
-#: Share of the rows of the smaller of two files from which their models are compared by default.
-NEARLY = 0.8
 PLACE, MAP_PLACE = "compare_models", "models_after_map"
 TO_MAP = "Compare after recalibration too"
 #: Seconds before the progress of a comparison is shown.
@@ -164,7 +162,8 @@ def _nearly_same_rows(key: tuple[str, ...], _one: Dataset, _other: Dataset) -> b
     if _one.n_classes == _other.n_classes and _one.ids is _other.ids is not None:
         return True
     with suppress(InputError):
-        return compare_models.align({"a": _one, "b": _other}).rows >= NEARLY * min(_one.n, _other.n)
+        # Share of the rows of the smaller of two files from which their models are compared by default.
+        return compare_models.align({"a": _one, "b": _other}).rows >= 0.8 * min(_one.n, _other.n)
     return False
 
 
@@ -441,8 +440,6 @@ def _reliability(
 
 # ---- After recalibration
 
-METHODS_PLACE = "models_methods"
-
 
 def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
@@ -465,7 +462,7 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         )
 
     work = LongWork(
-        METHODS_PLACE,
+        "models_methods",
         key,
         f"Fitting {counted(len(choice.methods), 'method')} to {len(chosen.models)} models",
         make_work,

@@ -186,9 +186,7 @@ def follow_data(page: Page, panels: Mapping[str, Callable[[], None]]) -> Page:
     before, st.session_state[_DECIDES] = st.session_state.get(_DECIDES, _DECIDE), decides
     if page.url_path in MOVED:
         st.switch_page(link(decides), query_params=st.query_params.to_dict())
-    if before == decides:
-        return page
-    return draw_navigation(panels)
+    return page if before == decides else draw_navigation(panels)
 
 
 def _first_tab(room: Room) -> str:
@@ -455,8 +453,6 @@ def fragment(draw: Draw) -> Draw:
 
 PREFIX = "calviz-server-"
 LOCK = "in-use"
-#: Seconds for which a new folder may not have its lock yet.
-YOUNG_FOR = 60.0
 
 
 @asynccontextmanager
@@ -515,7 +511,8 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return time.time() - status.st_mtime < YOUNG_FOR
+        # Seconds for which a new folder may not have its lock yet.
+        return time.time() - status.st_mtime < 60.0
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -527,10 +524,6 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
 
 # ---- Early imports
 
-#: Modules that pages import only when they are drawn. The pages' own, and those that register entries, are added.
-_WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
-#: Upper limit, in seconds, of the wait for a running page.
-_LONGEST_WAIT = 10.0
 #: Set while no page runs: the next module is imported after the page is drawn.
 idle = threading.Event()
 
@@ -542,7 +535,8 @@ def _import_when_idle() -> None:
     otherwise wait for.
     """
     idle.wait()
-    import_all(lambda: idle.wait(_LONGEST_WAIT))
+    # Upper limit, in seconds, of the wait for a running page.
+    import_all(lambda: idle.wait(10.0))
 
 
 def import_all(wait: Callable[[], object] = lambda: None) -> None:
@@ -561,7 +555,8 @@ def import_all(wait: Callable[[], object] = lambda: None) -> None:
 
 def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
-    yield from _WHEN_DRAWN
+    # Modules that pages import only when they are drawn. The pages' own, and those that register entries, are added.
+    yield from ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
     for package in ("calviz.app", *homes()):
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):

@@ -765,9 +765,6 @@ def split_parts(text: str) -> list[str]:
 VIEW_KIND, VIEW_VERSION = "view", 1
 #: Upper limits: bytes of the file, number of settings, characters of a value.
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
-_SETTING_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
-_MAP_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz_map"\s*:')
 _VIEW_KEYS = ("calviz", "version", "page", "data", "settings")
 _VIEW_DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
@@ -803,12 +800,12 @@ def view_header(*, key: str, title: str, digest: str, rows: int) -> dict[str, An
 
 def is_view(content: bytes) -> bool:
     """Whether a file states that it is a saved view."""
-    return _HEADER.match(content[:1_000]) is not None
+    return re.match(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:', content[:1_000]) is not None
 
 
 def is_map(content: bytes) -> bool:
     """Whether a file states that it is a saved map."""
-    return _MAP_HEADER.match(content[:1_000]) is not None
+    return re.match(rb'^\s*\{[^{}\[\]]{0,200}"calviz_map"\s*:', content[:1_000]) is not None
 
 
 def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:
@@ -854,7 +851,7 @@ def _view_settings(record: Any) -> dict[str, tuple[str, ...]]:
         raise _refused(f"'settings' must be up to {MOST_SETTINGS} names with their values")
     settings = {}
     for name, value in record.items():
-        if not _SETTING_NAME.fullmatch(name) or name == "data":
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name) or name == "data":
             raise _refused(f"'{shorten(name, 30)}' is not a setting")
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):

@@ -23,8 +23,6 @@ from calviz.verdicts import analysis
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
 _STATE = "calviz.pinned"
-#: Pages that show the rows after a map.
-_WITH_MAP = ("reliability", "risk_coverage", "decisions")
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,8 @@ def current(now: Settings) -> Pinned | None:
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map of the page that is seen; for callbacks."""
     method = NOT_RECALIBRATED
-    if navigation.here() in _WITH_MAP:
+    # Pages that show the rows after a map.
+    if navigation.here() in ("reliability", "risk_coverage", "decisions"):
         method = st.session_state.get(session.METHOD_KEY) or NOT_RECALIBRATED
     st.session_state[_STATE] = _PinState(pin_for(now, method), now.entry.key)
 

@@ -94,8 +94,6 @@ def _stopped(job: Job) -> str:
 # ---- Contestants
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
-#: The name of results that come without a folder.
-UPLOADED = "uploaded"
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +238,8 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
     baselines: dict[str | None, None] = {}
     digest = hashlib.blake2b(digest_size=12)
     for name, content in files:
-        file_results = results_in(Source(content, name), UPLOADED)
+        # The name of results that come without a folder.
+        file_results = results_in(Source(content, name), "uploaded")
         if file_results is None:
             raise InputError(
                 "this file holds no arena results",

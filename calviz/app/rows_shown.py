@@ -87,7 +87,8 @@ def draw_selection(
         sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}
         for name, factor_of in _columns(settings).items():
             sections[md(name, 40)] = partial(_spread_table, settings, chosen.rows, name, factor_of)
-        navigation.draw_sections(sections, key=ROWS_BY)
+        # The name in the link.
+        navigation.draw_sections(sections, key="rows-by")
         _download(settings, chosen)
 
 
@@ -229,8 +230,6 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
 #: Largest number of rows shown; the download has all.
 SHOWN = 200
-#: The name in the link.
-ROWS_BY = "rows-by"
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
@@ -415,11 +414,8 @@ def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, 
 
 #: Largest number of cards, and cards in a line.
 MOST_CARDS, BESIDE = 12, 4
-#: Characters of a text that are shown.
-MOST_CHARACTERS = 1_200
 #: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
 PICTURES_VARIABLE = "CALVIZ_PICTURES"
-_FOLDER = "calviz.pictures.folder"
 
 
 def explore_row_cards(settings: Settings, rows: IntArray) -> None:
@@ -454,7 +450,8 @@ def explore_row_cards(settings: Settings, rows: IntArray) -> None:
         ):
             with place, st.container(border=True):
                 if folder is None:
-                    st.markdown(md(values[position], MOST_CHARACTERS))
+                    # Characters of a text that are shown.
+                    st.markdown(md(values[position], 1_200))
                 elif reason := _picture(folder, values[position]):
                     missing[reason] = None
                     st.caption("no picture")
@@ -485,7 +482,7 @@ def _folder() -> Path | None:
         path = st.text_input(
             "Folder of the pictures",
             value=path,
-            key=_FOLDER,
+            key="calviz.pictures.folder",
             persist_state="session",
             help="On this machine. Only PNG, JPEG, GIF and WebP files inside it are shown; nothing is fetched, and the folder is not "
             "part of the link.",

@@ -32,9 +32,6 @@ from calviz.sample.sample import Sample, Where, dataset_of, on_days, rows_where,
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation
 
-#: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
-VISITORS = 4
-
 P = ParamSpec("P")
 R = TypeVar("R")
 #: What identifies an argument of a cached function, by its type.
@@ -56,7 +53,8 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         known: HashFuncs = {Settings: attrgetter("key")}
         kept = partial(st.cache_resource, show_spinner=False, hash_funcs=known)
         of_session = kept(scope="session", max_entries=entries)(compute)
-        of_all_sessions = kept(max_entries=VISITORS * entries)(compute)
+        # Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
+        of_all_sessions = kept(max_entries=4 * entries)(compute)
 
         @wraps(compute)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -392,7 +392,6 @@ def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:
 
 
 _OPERATORS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
@@ -421,7 +420,7 @@ class Threshold:
         OptionError
             Unless the text is a known metric, one of > >= < <=, and a finite number.
         """
-        match = _FORM.fullmatch(text)
+        match = re.fullmatch(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*", text)
         limit = _number(match[3]) if match else None
         if match is None or limit is None:
             raise OptionError(
@@ -468,9 +467,6 @@ def _number(text: str) -> float | None:
 # ---- JUnit XML
 
 
-CaseOutcome = Literal["passed", "failure", "error"]
-
-
 @dataclass(frozen=True)
 class Gate:
     """One condition on one model of one file.
@@ -489,7 +485,7 @@ class Gate:
     file: str
     model: str
     name: str
-    outcome: CaseOutcome = "passed"
+    outcome: Literal["passed", "failure", "error"] = "passed"
     text: str = ""
 
 

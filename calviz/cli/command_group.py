@@ -328,12 +328,11 @@ def write(content: str | bytes, path: str) -> None:
 
 #: Width of tables written to a file or a pipe, in characters.
 WIDE = 240
-LONGEST_NAME = 60
 
 
 def short_name(name: str) -> str:
     """Return a name for a table, shortened if it is very long."""
-    return shorten(terminal_text(name), LONGEST_NAME)
+    return shorten(terminal_text(name), 60)
 
 
 def sentence(error: CalvizError | OSError) -> str:

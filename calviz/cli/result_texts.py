@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from calviz.sample.slices import Slices
 
 
-#: Number of findings on a screen.
-_ON_SCREEN = 4
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
@@ -106,7 +104,8 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
 def _print_worst(evaluation: Evaluation) -> int:
     """Print the worst findings, but for remarks and what the verdict says, without their numbers; returns how many."""
     found = errors.worst_first(unrepeated(evaluation, evaluation.findings))
-    wrong = [f for f in found if f.severity != "info"][:_ON_SCREEN]
+    # Number of findings on a screen.
+    wrong = [f for f in found if f.severity != "info"][:4]
     for f in wrong:
         _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
     return len(wrong)

@@ -21,9 +21,6 @@ from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.watching import watched
 
-#: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
-BEST = 5
-
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -78,7 +75,8 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             possible.append(spec.key)
     group = evidence(facts.classes, fit_rows)
     # The cheap method is what a user was told of first.
-    winning = [*[key for key in group.ranking if key in possible][:BEST], cheap_method(data)]
+    # Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
+    winning = [*[key for key in group.ranking if key in possible][:5], cheap_method(data)]
     specs = [RECALIBRATORS[key] for key in possible]
     winning += [s.key for s in specs if s.preselected and s.accuracy_preserving]
     winning += [s.key for s in specs if s.family == "Automatic"]
@@ -99,8 +97,6 @@ def _rank(key: str, group: ExperimentGroup) -> str:
 # ---- Advice after a comparison
 
 
-#: Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
-MANY_CLASSES = 100
 #: Rows of "a large calibration data set", overall and per class: about where IROvA-TS takes the lead in their figures 6 and 11-13.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
@@ -445,7 +441,8 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
 def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
     """Return the guideline of Zhang et al. as a sentence."""
     large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
-    if classes >= MANY_CLASSES and large and not keep_classes:
+    # Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
+    if classes >= 100 and large and not keep_classes:
         method = (
             "temperature scaling, then one-vs-rest isotonic regression, for many classes and rows"
         )

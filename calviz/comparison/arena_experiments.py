@@ -25,8 +25,6 @@ from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.verdicts.analysis import evaluate
 
-#: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
-ArenaProgress = Callable[[str, int, int, str], object]
 MethodOptions = Mapping[str, Mapping[str, Any]]
 
 
@@ -64,7 +62,7 @@ def play_all(
     *,
     state: ArenaState | None = None,
     jobs: int | None = None,
-    progress: ArenaProgress | None = None,
+    progress: Callable[[str, int, int, str], object] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
     """Run all experiments.
@@ -79,6 +77,7 @@ def play_all(
         Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in
         memory in threads.
     progress : callable, optional
+        Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
     stop : callable, optional
         Polled during the work; once it returns True, the table holds only what is finished.
 
@@ -224,10 +223,6 @@ def method_key(method: str, options: MethodOptions) -> str:
 # ---- Workers
 
 
-#: Number of submitted sources per worker: few, so that a stop does not wait for many.
-_AHEAD = 2
-
-
 def _outcomes(
     sources: Sequence[Playable],
     rules: Rules,
@@ -298,7 +293,8 @@ def _in_turn(
     left = iter(sources)
     waiting: set[Future[SourceOutcome]] = set()
     while True:
-        while len(waiting) < workers * _AHEAD and not stop():
+        # Number of submitted sources per worker: few, so that a stop does not wait for many.
+        while len(waiting) < workers * 2 and not stop():
             source = next(left, None)
             if source is None:
                 break

@@ -80,7 +80,12 @@ def find(
     result_files: list[str] = []
     baselines: dict[str | None, None] = {}
     lists: list[str] = []
-    files = _files_but_state(paths, state)
+    # Each file once, with the folder in which it was found; the state file only if it was named itself.
+    files = [
+        (file, root)
+        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
+        if root is None or state is None or errors.real_path(file) != errors.real_path(state)
+    ]
     by_folder = len({file.parent for file, _ in files if file.suffix.lower() not in _OWN}) > 1
     for file, root in files:
         source = Source(file)
@@ -119,17 +124,6 @@ def find(
         )
     notes = (f"{', '.join(sorted(lists))}: no results, left out.",) if lists else ()
     return ArenaInput(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
-
-
-def _files_but_state(
-    paths: Iterable[str | os.PathLike[str]], state: str | os.PathLike[str] | None
-) -> list[tuple[Path, Path | None]]:
-    """Return each file once, with the folder in which it was found; the state file only if it was named itself."""
-    return [
-        (file, root)
-        for file, root in dict.fromkeys(_files([Path(path) for path in paths]))
-        if root is None or state is None or errors.real_path(file) != errors.real_path(state)
-    ]
 
 
 def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:

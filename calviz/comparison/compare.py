@@ -604,8 +604,6 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 # ---- Comparisons on disk
 
 
-#: Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
-FOLDER_BYTES = 500_000_000
 #: Raised whenever a result of this version would read differently.
 _FORMAT = 9
 _RECORD = "record"
@@ -630,7 +628,8 @@ class KeptComparisons:
     """
 
     folder: Path
-    limit: int = FOLDER_BYTES
+    # Bytes of all files of a folder; beyond it, those that were not used for longest are removed.
+    limit: int = 500_000_000
 
     def __contains__(self, key: tuple[str, ...]) -> bool:
         return self._path(key).is_file()
@@ -653,7 +652,13 @@ class KeptComparisons:
             self.folder.mkdir(parents=True, exist_ok=True)
             with errors.replacing(self._path(key)) as path, path.open("wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
-            self._make_room()
+            # Make room by removing the oldest.
+            known = [(f.stat().st_mtime, f.stat().st_size, f) for f in self.folder.glob("*.npz")]
+            held = 0
+            for _, size, file in sorted(known, reverse=True):
+                held += size
+                if held > self.limit:
+                    file.unlink(missing_ok=True)
 
     def get(self, key: tuple[str, ...], judged: Dataset) -> Comparison | None:
         """Read a comparison; None if it was not kept.
@@ -680,14 +685,6 @@ class KeptComparisons:
     def _path(self, key: tuple[str, ...]) -> Path:
         of = repr((__version__, _FORMAT, key))
         return self.folder / f"{hashlib.sha256(of.encode()).hexdigest()[:32]}.npz"
-
-    def _make_room(self) -> None:
-        known = [(f.stat().st_mtime, f.stat().st_size, f) for f in self.folder.glob("*.npz")]
-        held = 0
-        for _, size, file in sorted(known, reverse=True):
-            held += size
-            if held > self.limit:
-                file.unlink(missing_ok=True)
 
 
 def _plain(value: Any) -> Any:

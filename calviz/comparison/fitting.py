@@ -356,9 +356,7 @@ def _each_by_the_others(fold: IntArray, folds: int, words: str) -> Rows:
 
 def strata(data: Dataset) -> IntArray:
     """Return the strata whose proportions a division keeps, shape (n,): the class, or whether the prediction is right."""
-    if isinstance(data, Predictions):
-        return data.labels
-    return data.correct.astype(np.intp)
+    return data.labels if isinstance(data, Predictions) else data.correct.astype(np.intp)
 
 
 def _together(data: Dataset) -> tuple[Factor | None, str]:

@@ -24,8 +24,6 @@ APART = "imagenet"
 #: Lower edges of the ranges of calibration rows and of classes.
 ROWS = (0, 1_000, 5_000, 20_000)
 CLASSES = (2, 3, 4, 10)
-#: Smallest number of experiments for a leaderboard of a range.
-FEWEST_EXPERIMENTS = 5
 RESAMPLES = 1_000
 #: Titles of the boards on screen, in their order.
 TITLES = {
@@ -61,7 +59,12 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> a
     for key, rows in parts.items():
         checkpoint(f"the leaderboard: {TITLES.get(key, key)}")
         part = table.take(rows)
-        everywhere = _everywhere(part)
+        # The methods that take part in every benchmark.
+        names = np.array([e.benchmark for e in part.experiments])
+        takes_part = np.stack(
+            [part.entered[names == name].any(axis=0) for name in np.unique(names)]
+        )
+        everywhere = tuple(part.methods[j] for j in np.flatnonzero(takes_part.all(axis=0)))
         left_out = tuple(m for m in part.methods if m not in everywhere)
         if len(everywhere) < 2:
             everywhere, left_out = part.methods, ()
@@ -207,14 +210,6 @@ def _boards(table: ResultTable) -> Mapping[str, list[int]]:
     return {kind: sorted(boards[kind]) for kind in TITLES if kind in boards}
 
 
-def _everywhere(table: ResultTable) -> tuple[str, ...]:
-    """Return the methods that take part in every benchmark."""
-    names = np.array([e.benchmark for e in table.experiments])
-    takes_part = np.stack([table.entered[names == name].any(axis=0) for name in np.unique(names)])
-    everywhere = np.flatnonzero(takes_part.all(axis=0))
-    return tuple(table.methods[j] for j in everywhere)
-
-
 def _joined(
     table: ResultTable, parts: Mapping[str, list[int]], boards: Sequence[Leaderboard]
 ) -> ResultTable:
@@ -235,7 +230,8 @@ def _strata(board: Leaderboard, *, resamples: int) -> Iterator[Leaderboard]:
         ("classes", "classes", CLASSES, [e.classes for e in experiments]),
     ):
         parts = [(low, high, in_range(values, low, high)) for low, high in ranges(edges)]
-        parts = [part for part in parts if part[2].sum() >= FEWEST_EXPERIMENTS]
+        # Smallest number of experiments for a leaderboard of a range.
+        parts = [part for part in parts if part[2].sum() >= 5]
         for low, high, mask in parts if len(parts) > 1 else ():
             checkpoint()
             yield leaderboard(
@@ -302,8 +298,6 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
 
 #: With fewer data sets there is no interval.
 FEWEST_FOR_INTERVALS = 3
-#: A standard error up to this is a sum of rounding errors.
-_NO_ERROR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +475,8 @@ def _interval(
     value: float, variance: float, squares: float, data_sets: float, *, share: bool
 ) -> Interval:
     """Return the interval of one value; see `Averages.intervals`."""
-    agree = variance <= _NO_ERROR**2
+    # A standard error up to this is a sum of rounding errors.
+    agree = variance <= 1e-9**2
     freedom = data_sets - 1 if agree else variance**2 / squares
     t = float(stdtrit(freedom, (1 + LEVEL) / 2))
     if not share:

@@ -23,9 +23,6 @@ from calviz.core.words import bins_words, counted, shorten
 from calviz.sample import metric_results, sample
 from calviz.verdicts.analysis import evaluate
 
-#: Number of resamples of the evaluation rows for the verdict on one point.
-VERDICT_RESAMPLES = 300
-
 
 def learning_curve(
     data: Dataset | Profile,
@@ -68,7 +65,10 @@ def learning_curve(
     rows = how.rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
-        sizes = _usual_sizes(pool.size)
+        # Six numbers of rows at equal ratios. Two digits are easier to read; the last size is exactly all rows.
+        steps = np.geomspace(min(pool.size, max(50, pool.size // 64)), pool.size, 6)
+        rounded = {int(float(f"{step:.2g}")) for step in steps[:-1]} | {pool.size}
+        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     if wrong := [size for size in sizes if not LEAST_ROWS <= size <= pool.size]:
         raise OptionError(
             f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {wrong[0]}."
@@ -96,14 +96,6 @@ def learning_curve(
             if progress is not None:
                 progress(done, total)
     return measured.curve()
-
-
-def _usual_sizes(n: int) -> list[int]:
-    """Return six numbers of rows at equal ratios, up to all `n`."""
-    steps = np.geomspace(min(n, max(50, n // 64)), n, 6)
-    # Two digits are easier to read; the last size is exactly all rows.
-    rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {n}
-    return sorted(size for size in rounded if LEAST_ROWS <= size <= n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +147,7 @@ class _Measured:
         paired = paired_differences.pair(
             {method: after, UNCALIBRATED: self.judged_before},
             self.metrics,
-            resamples=VERDICT_RESAMPLES,
+            resamples=300,  # of the evaluation rows, for the verdict on one point
             rng=np.random.default_rng([self.seed, 4]),
             **self.settings,
         )

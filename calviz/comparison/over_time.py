@@ -46,8 +46,6 @@ PARTS = 10
 LEAST_PAST = max(LEAST_ROWS, 50)
 #: From this many rows before a period on, a map is fitted again only once they are this many times as many.
 MANY_PAST, GROWN = 100_000, 1.1
-#: Rows times classes that maps are fitted to for what was expected of the last periods.
-EXPECTED_CELLS = 5_000_000
 _UNITS: Mapping[str, str] = {"day": "D", "month": "M", "quarter": "3M", "year": "Y"}
 
 
@@ -432,7 +430,8 @@ def _with_expected(
     except CalvizError as error:
         return replace(result, unexpected=f"rows without labels are not judged: {error}")
     measured = list(result.periods)
-    work = EXPECTED_CELLS
+    # Rows times classes that maps are fitted to for what was expected of the last periods.
+    work = 5_000_000
     for i in reversed(range(large.size)):
         past = np.flatnonzero(divided.code < large[i])
         work -= past.size * max(1, data.n_classes)

@@ -24,8 +24,6 @@ from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_vie
 from calviz.sample.error_bars import LEVEL, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 
-#: Number of resamples per simulated population of an inverted metric.
-POPULATION_RESAMPLES = 250
 #: Up to this many rows or clusters, the critical value of many comparisons is at least that of Bonferroni.
 FEW_UNITS = 50
 #: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
@@ -417,7 +415,8 @@ def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, Floa
         out = weighted.values(
             weights, lambda m: not difference_intervals.is_inverted(m) or m.direction == "zero"
         )
-        left = POPULATION_RESAMPLES - done
+        # Number of resamples per simulated population of an inverted metric.
+        left = 250 - done
         if left > 0:
             scaled = weighted.scaled(weights[:, :left])
             out |= {f"{key} {_POPULATIONS}": drawn for key, drawn in scaled.items()}
@@ -466,16 +465,10 @@ def _wider(interval: Interval, value: float, more: float) -> Interval:
 
 #: Size of a block in (resample, row) or (resample, cluster) pairs; larger ones take more memory and no less time.
 _CELLS = 1_000_000
-#: Size of those whose rows are drawn at a time, so that they stay in the cache.
-_DRAWN = 1 << 17
-#: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
-MAX_CELLS = 200_000_000
 #: More independent rows than this are drawn in random groups.
 MANY_ROWS = 1 << 17
 #: Smallest number of resamples for an interval, used after a stop was requested.
 LEAST = 100
-#: Smallest number of resamples in a block.
-_AT_A_TIME = 8
 #: Function from weights, shape (n, b), and the number of resamples made so far to arrays of shape (..., b), by metric.
 Metrics = Callable[[RowWeights, int], Mapping[str, FloatArray]]
 
@@ -498,13 +491,15 @@ def resampled(
     a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
     Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
     """
-    resamples = max(LEAST, min(resamples, MAX_CELLS // n))
+    # Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
+    resamples = max(LEAST, min(resamples, 200_000_000 // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
     grouped = cluster is not None or (counts is None and n > MANY_ROWS)
     rows = RowDraws(n, cluster) if grouped else None
     units = n if rows is None else rows.groups
     # Some metrics take the weight of each row.
-    step = max(_AT_A_TIME, _CELLS // (units if cluster is not None else n))
+    # Smallest number of resamples in a block.
+    step = max(8, _CELLS // (units if cluster is not None else n))
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
@@ -513,7 +508,8 @@ def resampled(
     while start < resamples and not (start >= LEAST and stop_early()):
         size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
         times = np.empty((units, size))
-        for some in runs(0, size, max(1, _DRAWN // units)):
+        # Size of those whose rows are drawn at a time, so that they stay in the cache.
+        for some in runs(0, size, max(1, (1 << 17) // units)):
             drawn = times[:, some]
             if counts is None:
                 drawn[:] = resample_rows(rng, units, drawn.shape[1]).T

@@ -283,7 +283,12 @@ def prediction_sets(
             remedy="choose another evaluation split or slice",
         )
     rng = np.random.default_rng(seed)
-    conformity = _conformity(data, fit, method, rng)
+    # Nonconformity score of the true class of each row, shape (m,).
+    conformity = np.empty(fit.size)
+    for block, scores in _scores(data, fit, method, rng):
+        conformity[block] = np.take_along_axis(scores, data.labels[fit[block]][:, None], axis=1)[
+            :, 0
+        ]
     fit_weights = None if weights is None else weights[fit]
     one = np.full(data.n_classes, _threshold(conformity, coverage, fit_weights))
     by_class, fitted = _class_thresholds(conformity, data, fit, coverage, fit_weights)
@@ -420,14 +425,6 @@ def _threshold(conformity: FloatArray, coverage: float, weights: FloatArray | No
         return math.inf if place >= n else float(conformity[order[place]])
     k = math.ceil((n + 1) * coverage - _ROUNDING)
     return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
-
-
-def _conformity(data: Predictions, rows: IntArray, method: SetMethod, rng: Generator) -> FloatArray:
-    """Nonconformity score of the true class of each row, shape (m,)."""
-    out = np.empty(rows.size)
-    for block, scores in _scores(data, rows, method, rng):
-        out[block] = np.take_along_axis(scores, data.labels[rows[block]][:, None], axis=1)[:, 0]
-    return out
 
 
 def _sets(

@@ -537,9 +537,7 @@ class RowColumns:
     @property
     def rows(self) -> int:
         """Number of observed rows: for a profile, those behind its cells, otherwise `n`."""
-        if self.cells is None or self.weights is None:
-            return self.n
-        return int(self.weights.sum())
+        return self.n if self.cells is None or self.weights is None else int(self.weights.sum())
 
     @property
     def rows_words(self) -> str:

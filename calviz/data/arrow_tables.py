@@ -388,7 +388,6 @@ def _factor(column: Any) -> Factor:
 
 
 FILE_MAGIC = b"ARROW1"
-_CONTINUATION = b"\xff\xff\xff\xff"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 
 
@@ -432,7 +431,7 @@ def _message(stream: Any, at: int, size: int) -> tuple[int, int]:
     """Return the uncompressed size of a message, and the offset of the next one (0 at the end)."""
     stream.seek(at)
     head = stream.read(8)
-    skip = 8 if head[:4] == _CONTINUATION else 4
+    skip = 8 if head[:4] == b"\xff\xff\xff\xff" else 4
     (length,) = struct.unpack("<i", head[skip - 4 : skip])
     if length == 0:
         return 0, 0

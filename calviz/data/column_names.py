@@ -243,17 +243,14 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"[\W_]+", parted.lower()) if word)
 
 
-#: What one of `ID_WORDS` is in, which few columns of a wide table have.
-_ID_WORD = re.compile("id|nr|nummer|mrn")
-
-
 def is_identifier(name: str) -> bool:
     """Whether a name has a word for identifiers, and none for classes or scores.
 
     >>> is_identifier("ID Patient#"), is_identifier("class_id"), is_identifier("width")
     (True, False, False)
     """
-    own = set(words(name)) if _ID_WORD.search(name.lower()) else set[str]()
+    # What one of `ID_WORDS` is in, which few columns of a wide table have.
+    own = set(words(name)) if re.search("id|nr|nummer|mrn", name.lower()) else set[str]()
     # In German, words are joined: Fallnummer.
     named = own & ID_WORDS or any(word.endswith("nummer") for word in own)
     return bool(named) and not own & NO_ID_WORDS
@@ -497,14 +494,6 @@ def is_missing(level: str) -> bool:
 _MOST_LEVELS = 5_000
 
 
-#: Of many ways to find the labels in the header, such as 3 and 7 in x3, x7, x13, x17 ..., the plainest are looked at.
-_MOST_BLOCKS = 12
-
-
-#: Pairs of a label and a column that are compared at most.
-_MOST_PAIRS = 200_000
-
-
 @dataclass(frozen=True)
 class ClassBlock:
     """Columns of which each is named after a class, all with the same words around it.
@@ -552,7 +541,8 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
             spelled = {spell(pair[0]): pair for pair in zip(words, levels, strict=True)}
             if len(spelled) == len(levels) and "" not in spelled:
                 found = sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1]))
-                for around in found[:_MOST_BLOCKS]:
+                # Of many ways to find the labels in the header, such as 3 and 7 in x3, x7, x13, x17 ..., the plainest are looked at.
+                for around in found[:12]:
                     block = _block(around, spelled, names, spell)
                     blocks.setdefault(block.columns, block)
     held = None if blocks else _each_holds_one(levels, columns)
@@ -562,7 +552,8 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
 def _each_holds_one(levels: Sequence[str], columns: Sequence[str]) -> ClassBlock | None:
     """Columns of which each holds another label as words of its name, whatever else differs (``0: cat``, ``1: dog``)."""
     spelled = {f"_{_words(level).strip('_')}_": level for level in levels}
-    if len(spelled) < len(levels) or "__" in spelled or len(levels) * len(columns) > _MOST_PAIRS:
+    # Pairs of a label and a column that are compared at most.
+    if len(spelled) < len(levels) or "__" in spelled or len(levels) * len(columns) > 200_000:
         return None
     if all(whole(level) is not None for level in levels):
         return None  # numbers stand in headers for other reasons too

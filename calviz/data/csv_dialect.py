@@ -40,8 +40,6 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.A)
 #: Cells of a title at most, beside empty ones, if it is written with as many separators as the rows.
 _TITLE_CELLS = 2
 _COMMENT = re.compile(r"\s*#")
-#: Lines in which quotation marks are looked for.
-_QUOTED_LINES = 20
 #: Characters at the beginning in which the separator is looked for.
 _SAMPLE = 1 << 16
 
@@ -205,7 +203,8 @@ def sniff(
     header = _is_header(rows, decimal_comma) if at is None else at > 0
     end = "\r\n" if "\r\n" in text else "\n"
     over = "".join(f"{line.rstrip(chr(13))}{end}" for line in lines[:skip])
-    quoting = _quoting(body.split("\n")[header:][:_QUOTED_LINES], separator)
+    # Lines in which quotation marks are looked for.
+    quoting = _quoting(body.split("\n")[header:][:20], separator)
     unnamed: tuple[str, ...] = ()
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
@@ -366,16 +365,13 @@ def _has_decimal_comma(rows: list[list[str]], separator: str) -> bool:
 # ---- Bad cells and lines
 
 
-#: A cell that should hold a number: 0-based data row, column, text.
-BadCell = tuple[int, str, str]
-
-
 @dataclass(eq=False)
 class ProblemCells:
     """Rows counted and problematic cells found by a parser."""
 
     rows: int = 0
-    bad: list[BadCell] = field(default_factory=list)
+    # A cell that should hold a number: 0-based data row, column, text.
+    bad: list[tuple[int, str, str]] = field(default_factory=list)
     bad_count: int = 0
     empty: set[tuple[int, str]] = field(default_factory=set)
 
@@ -397,16 +393,6 @@ class ProblemCells:
             remedy=f"correct the cells{', or ask to leave out the rows' * few}",
             repairs=(REPAIRS["drop-missing"],) * few,
         )
-
-
-def unclosed_error(line: int) -> InputError:
-    """Return the error about the line in which a row begins with a quoted cell that does not end."""
-    return InputError(
-        f"the quotation mark that opens a cell in line {line:,} is not closed",
-        line=line,
-        remedy="close it, or write two of them for one that belongs to the text",
-        placed=True,
-    )
 
 
 def is_row(record: list[str], cells: int) -> bool:
@@ -508,7 +494,13 @@ def record_blocks(
         if odd and (row := _row_not_closed(rest, separator)) is not None:
             with source.open() as stream:
                 ends = sum(block.count(b"\n") for block, _ in _utf8(stream, encoding, size))
-            raise unclosed_error(ends - rest.count(b"\n") + row + 1)
+            line = ends - rest.count(b"\n") + row + 1
+            raise InputError(
+                f"the quotation mark that opens a cell in line {line:,} is not closed",
+                line=line,
+                remedy="close it, or write two of them for one that belongs to the text",
+                placed=True,
+            )
         yield rest
 
 

@@ -33,8 +33,6 @@ from calviz.data.score_columns import find_scores
 _SHARED = ("score", "model", "group", "ignored")
 _OF_NUMBERS = ("score", "model", "confidence", "weight")
 _SCORES: tuple[ColumnRole, ...] = ("score", "model", "confidence")
-#: A file is read with so many answers at most.
-_MOST_ASKED = 2
 #: Rows that are shown, the characters of a cell, and the numbers shown of a list.
 ROWS, _CELL, _LIST = 8, 80, 4
 
@@ -201,7 +199,8 @@ def first_rows(
             lost = recognition.options_without_column(table, used)
             options = replace(options, **lost)
             if read is None:
-                most = _MOST_ASKED * (opened.size <= MOST_READ_ON)
+                # A file is read with so many answers at most.
+                most = 2 * (opened.size <= MOST_READ_ON)
                 roles, classes, asked, read_with = _roles(table, replace(used, **lost), most)
             else:
                 roles, classes = _as_read(table, read, used)
@@ -402,7 +401,9 @@ def _guessed(view: TableView) -> ColumnRoles:
     scores: tuple[ScoreColumns, ...] = ()
     with suppress(CalvizError):
         scores = find_scores(view, taken, label)
-    fractions = _fractions(view, used)
+    # The columns of fractions: those in [0, 1], or all others if there are none.
+    free = [c for c in view.numeric(used) if c.type == "number" and not c.is_label_like]
+    fractions = tuple([c.name for c in free if c.in_unit] or (c.name for c in free))
     if not scores and len(fractions) == 1 and (correct or (label and predicted)):
         confidence = Confidence(fractions[0], correct=correct, predicted=predicted)
     elif not scores and fractions:
@@ -417,10 +418,3 @@ def _guessed(view: TableView) -> ColumnRoles:
     weights = other_columns.may_be_weights(view, used)
     found = recognition.with_other_roles(view, found, {*taken, predicted or ""})
     return replace(found, weight=found.weight or next(iter(weights), None))
-
-
-def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:
-    """The columns of fractions: those in [0, 1], or all others if there are none."""
-    free = [c for c in view.numeric(taken) if c.type == "number" and not c.is_label_like]
-    inside = [c.name for c in free if c.in_unit]
-    return tuple(inside or (c.name for c in free))

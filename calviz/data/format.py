@@ -471,14 +471,6 @@ def without_bom(text: bytes) -> bytes:
     return text.removeprefix(codecs.BOM_UTF8)
 
 
-def check_gzip(source: Source) -> None:
-    """Decompress the beginning of a gzip file; raise InputError if it expands beyond the limits."""
-    left = errors.EXPANSION_FLOOR + 1
-    with source.open() as stream:
-        while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
-            left -= len(block)
-
-
 class Gunzip:
     """A gzip stream that raises InputError once it expands beyond the limits."""
 
@@ -909,13 +901,6 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
 )  # fmt: skip
 
 
-def refuse_unreadable(head: bytes) -> None:
-    """Raise InputError if the first bytes are those of an unsupported format."""
-    for pattern, what, remedy in _REFUSED:
-        if pattern.match(head[:8192]):
-            raise InputError(what, remedy=remedy)
-
-
 def format_of(source: Source) -> Format:
     """Return the format of a file, from its content; raise InputError if it cannot be read, MissingPackage if a package is missing."""
     entry = _recognised_format(source)
@@ -929,7 +914,11 @@ def _recognised_format(source: Source) -> Format:
     if not head:
         raise InputError("the file is empty")
     if source.compressed:
-        check_gzip(source)
+        # Decompress the beginning, which raises InputError if it expands beyond the limits.
+        left = errors.EXPANSION_FLOOR + 1
+        with source.open() as stream:
+            while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
+                left -= len(block)
     for entry in sorted(FORMATS, key=lambda entry: not entry.special):
         if entry.matches(head):
             if source.compressed and not entry.text:
@@ -942,7 +931,9 @@ def _recognised_format(source: Source) -> Format:
         # Content that begins like a pickle is treated as one, whatever the file name.
         if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
             raise damaged(f"it does not begin like {entry.label}")
-    refuse_unreadable(head)
+    for pattern, what, remedy in _REFUSED:
+        if pattern.match(head):
+            raise InputError(what, remedy=remedy)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
         what, remedy = _PICKLE
         raise InputError(what, remedy=remedy)

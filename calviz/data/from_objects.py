@@ -21,7 +21,6 @@ from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 
 
 _NO_LABEL = "the labels hold lists or other values that cannot be labels"
-_UNKNOWN = "give class_names, the classes in the order of the columns"
 
 
 def from_arrays(
@@ -320,7 +319,7 @@ def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
     raise InputError(
         f"there {'are' if count > 1 else 'is'} {count:,} different label{'s' if count > 1 else ''} ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
         "each of them is",
-        remedy=_UNKNOWN,
+        remedy="give class_names, the classes in the order of the columns",
     )
 
 

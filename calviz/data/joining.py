@@ -102,7 +102,16 @@ def join(
             truth = format_of(source).open(source)
             on = _identifier(table, truth, other.on, file, source.name)
             label = options.label or _label(truth, on)
-            _check_label(label, table, truth, file, source.name)
+            if label not in truth:
+                raise OptionError(
+                    f"there is no column '{short(label)}' for the label; {known_columns(truth.names)}.",
+                    file=source.name,
+                )
+            if label in table:
+                raise InputError(
+                    f"{file} has a column '{short(label)}' too",
+                    remedy="rename one of them, so that it is clear which one is the label",
+                )
             usable = [c for c in truth.columns if c.type != "other" and c.width is None]
             extra = [c.name for c in usable if c.name not in (on, label) and c.name not in table]
             fetched = truth.fetch([], [on, label, *extra])
@@ -141,20 +150,6 @@ def join(
     )
     identifier = on if options.id_column is None else options.id_column
     return joined_table, replace(options, label=label, id_column=identifier)
-
-
-def _check_label(label: str, table: Table, truth: Table, file: str, label_file: str) -> None:
-    """Refuse a label column that is not in the label file, or is in both files."""
-    if label not in truth:
-        raise OptionError(
-            f"there is no column '{short(label)}' for the label; {known_columns(truth.names)}.",
-            file=label_file,
-        )
-    if label in table:
-        raise InputError(
-            f"{file} has a column '{short(label)}' too",
-            remedy="rename one of them, so that it is clear which one is the label",
-        )
 
 
 def in_label_file(table: Table, error: InputError) -> InputError:

@@ -22,8 +22,6 @@ from calviz.data.score_columns import by_known_words, is_named_after_another, na
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
 _MOST_CANDIDATES = 50
-#: Fractions with more distinct values than this are no classes.
-_MOST_GRADES = 12
 #: An answer wherever a label is asked for.
 _NO_LABELS = Reading("there are no labels yet", {"label": ""})
 
@@ -95,7 +93,8 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
 
 def _has_few_values(column: Column) -> bool:
     """Whether a column of numbers may be grades, such as 1.5 and 2.0."""
-    return column.type == "number" and column.width is None and len(column.levels) <= _MOST_GRADES
+    # Fractions with more distinct values than this are no classes.
+    return column.type == "number" and column.width is None and len(column.levels) <= 12
 
 
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool | None:

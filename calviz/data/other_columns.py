@@ -111,16 +111,10 @@ def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError
 # ---- Building
 
 
-#: Columns with more distinct values than this are not groups; numbers are cut, and texts grouped, to slice by.
-GROUP_LEVELS = 1_000
 #: At most this many columns of numbers are read to slice by.
 MOST_FEATURES = 100
-#: A column of more values is not proposed as the models of the rows.
-_MOST_MODELS = 20
 #: Where at least this share of the identifiers has a row of each model, these are models; where at least the second, it is asked.
 _MOSTLY_SHARED, _PARTLY_SHARED = 0.8, 0.1
-#: At most so many columns are looked at for what together identifies the rows of each model.
-_MOST_KEYS = 30
 
 
 @dataclass(eq=False)
@@ -234,7 +228,8 @@ class OtherColumns:
         # Columns that differ by model, such as other scores, are no part of it.
         order = sorted(factors, key=lambda c: (c in layout.features, -len(factors[c].levels)))
         key, codes = [], np.zeros(n, np.intp)
-        for name in order[:_MOST_KEYS]:
+        # At most so many columns are looked at for what together identifies the rows of each model.
+        for name in order[:30]:
             pairs = codes * len(factors[name].levels) + factors[name].codes
             _, first, finer = np.unique(pairs, return_index=True, return_inverse=True)
             if not count < first.size <= n * n / (least * k):
@@ -274,7 +269,8 @@ class OtherColumns:
     def _offer_models(self, fetched: Fetched, labels: IntArray) -> None:
         """Offer to read the values of a group as models, if an identifier has one row of each, with the same label."""
         view = TableView(self.table, self.options)
-        few = [n for n in self.layout.groups if 1 < len(self.table[n].levels) <= _MOST_MODELS]
+        # A column of more values is not proposed as the models of the rows.
+        few = [n for n in self.layout.groups if 1 < len(self.table[n].levels) <= 20]
         for model in few * (len(self.layout.scores) == 1 and not self.options.for_map):
             named = Factor.of(one_dimensional(fetched.columns[model]))
             identifier = identifier_column(view, model) or model
@@ -322,7 +318,8 @@ class OtherColumns:
             factor = Factor.of(self._without_words(name, one(name)))
             shown = self._shown(name)
             count = len(factor.levels)
-            few = count <= GROUP_LEVELS and (count < n or n <= 2)
+            # Columns with more distinct values than this are not groups; numbers are cut, and texts grouped, to slice by.
+            few = count <= 1_000 and (count < n or n <= 2)
             if name in self.options.named_groups or (few and (count > 1 or n == 1)):
                 groups[shown] = factor
                 continue
@@ -544,8 +541,6 @@ def _told(values: Factor | FloatArray, labels: IntArray) -> float:
 
 #: Types of columns that may name something.
 _DISCRETE = ("text", "integer")
-#: Columns of fractions with more distinct values than this are measurements, not groups.
-_MOST_FRACTIONS = 20
 
 
 def split_column(view: TableView) -> str | None:
@@ -717,7 +712,8 @@ def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tup
     free = [c for c in free if kinds[c.name] not in ("probabilities", "logits")]
     free = [c for c in free if not c.name.endswith(column_names.OUTCOME)]
     fractions = (c for c in free if c.type == "number")
-    measured = dict.fromkeys(c.name for c in fractions if len({*c.head.tolist()}) > _MOST_FRACTIONS)
+    # Columns of fractions with more distinct values than this are measurements, not groups.
+    measured = dict.fromkeys(c.name for c in fractions if len({*c.head.tolist()}) > 20)
     return tuple(c.name for c in free if c.name not in measured), tuple(measured)
 
 

@@ -122,7 +122,6 @@ class _Thrift:
 #: Columns decoded together: enough to fill cache lines, few compared with the whole array.
 _BATCH = 32
 _WORKERS = 2
-_FEW_ROWS = 20_000
 
 
 @dataclass(eq=False, kw_only=True)
@@ -145,7 +144,7 @@ class ParquetTable(arrow_tables.TypedTable):
         texts = [name for name in columns if arrow_tables.is_text(self.schema.field(name).type)]
         with self._opened(texts) as file:
             # Threads cost more than they gain with few rows.
-            return file.read(columns=columns, use_threads=self.rows > _FEW_ROWS)
+            return file.read(columns=columns, use_threads=self.rows > 20_000)
 
     def _scores(self, group: tuple[str, ...]) -> FloatArray:
         out, lists = self._out(group)

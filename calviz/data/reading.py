@@ -593,17 +593,14 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
     return layout if wider is None else recognise(wider, options)
 
 
-#: Tables with more columns than this are recognised by their first rows only.
-_MOST_READ_AGAIN = 512
-
-
 def _with_rows_of_all(table: Table) -> Table | None:
     """Return the table with rows from the whole file, evenly spaced, in place of the first ones.
 
     None if the first rows are all rows, or if the table is very wide or cannot be read to its end.
     """
     single = [c for c in table.columns if c.width is None and c.type != "other"]
-    if len(table.columns) > _MOST_READ_AGAIN or not single or len(single[0].head) < SAMPLE_ROWS:
+    # Tables with more columns than this are recognised by their first rows only.
+    if len(table.columns) > 512 or not single or len(single[0].head) < SAMPLE_ROWS:
         return None
     try:
         fetched = table.singles()

@@ -38,8 +38,6 @@ from calviz.data.roles import (
 
 #: Words and numbers of a name; a number may be negative.
 _PARTS = re.compile(r"(?<![a-z0-9])-\d+|\d+|[^\W\d_]+")
-#: A number in a name, and what stands around it.
-_RANK = re.compile(r"(|.*\D)(\d+)(|\D.*)")
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -582,7 +580,8 @@ def _ask_if_top(view: TableView) -> None:
     if options.scores or options.models or options.kind or options.for_map:
         return
     for column in view.table.columns:
-        if match := _RANK.fullmatch(column.name):
+        # A number in a name, and what stands around it.
+        if match := re.fullmatch(r"(|.*\D)(\d+)(|\D.*)", column.name):
             ranked.setdefault((match[1], match[3]), []).append(column)
     several = [columns for columns in ranked.values() if len(columns) > 1]
     falling = [s for s in several if all(c.type == "number" and c.in_unit for c in s)]

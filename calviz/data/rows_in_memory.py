@@ -148,8 +148,6 @@ def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
 
 #: Pairs of keys for class and score in list elements, as written by pipelines of Hugging Face and by BigQuery.
 _PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"), ("label", "prob"), ("class", "prob"))  # fmt: skip
-#: The fields of a vector of Spark; dense ones have no size and indices.
-_VECTOR = {"type", "size", "indices", "values"}
 
 
 def flat(table: Table) -> Table:
@@ -281,7 +279,8 @@ def nested_fields(kind: Any) -> tuple[str, ...]:
     fields = {inner.field(j).name for j in range(inner.num_fields)}
     if is_list:
         return next((pair for pair in _PAIRS if set(pair) == fields), ())
-    vector = {"type", "values"} <= fields <= _VECTOR
+    # The fields of a vector of Spark; dense ones have no size and indices.
+    vector = {"type", "values"} <= fields <= {"type", "size", "indices", "values"}
     return tuple(sorted(fields)) if vector else ()
 
 
@@ -377,7 +376,6 @@ _SPARSE = re.compile(
     r"(?:SparseVector)?\s*\(\s*(?P<size>\d{1,9})\s*,\s*"
     r"(?:\[(?P<at>[\d,\s]*)\]\s*,\s*\[(?P<values>[^\[\]]*)\]|\{(?P<pairs>[^{}]*)\})\s*\)"
 )
-_NUMPY_SCALAR = re.compile(r"np\.float\d+\(([^()]*)\)")
 _PERCENT = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*%")
 
 
@@ -397,7 +395,7 @@ def vector(text: str) -> list[float] | None:
     >>> vector("[0.1 0.9]"), vector("DenseVector([0.1, 0.9])"), vector("(3,[0,2],[0.1,0.9])")
     ([0.1, 0.9], [0.1, 0.9], [0.1, 0.0, 0.9])
     """
-    text = _NUMPY_SCALAR.sub(r"\1", text.strip())
+    text = re.sub(r"np\.float\d+\(([^()]*)\)", r"\1", text.strip())
     try:
         if match := _SPARSE.fullmatch(text):
             return _sparse(match)

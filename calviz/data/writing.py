@@ -34,8 +34,6 @@ SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
 _NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), ".jsonl": ("pandas", "pyarrow")}
 #: Largest array of texts in an NPZ file, in bytes.
 _MOST_TEXT = 256 << 20
-#: Share of the rows in which a column of predicted classes has that of the largest score.
-_NEARLY = 0.999
 
 
 def check_target(path: str | Path) -> Path:
@@ -216,7 +214,8 @@ def _with_new_classes(
         usual = known.group_by("class").agg(pl.col("cell").mode().first())
         cell_of = dict(usual.iter_rows())
         agree = known.join(usual, on=["class", "cell"], how="semi").height
-        is_own = len({*cell_of.values()}) == len(cell_of) and agree >= _NEARLY * known.height
+        # Share of the rows in which a column of predicted classes has that of the largest score.
+        is_own = len({*cell_of.values()}) == len(cell_of) and agree >= 0.999 * known.height
         if is_own and {*new[changed].tolist()} <= {*cell_of}:
             column = column.scatter(rows[changed], [cell_of[k] for k in new[changed].tolist()])
             more = f"'{short(name)}' has the new predicted class, another one in {counted(changed.size, 'row')}."
@@ -419,8 +418,6 @@ _FORMATS = {
     "webp": ("image/webp", rb"RIFF....WEBP"),
 }
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://|data:|//", re.IGNORECASE)
-#: How many values of a column are inspected.
-_LOOKED_AT = 50
 
 
 def _ending(name: str) -> str:
@@ -433,7 +430,8 @@ def are_pictures(values: Iterable[object]) -> bool:
     >>> are_pictures(["a/1.png", "a/2.PNG"]), are_pictures(["a.png", "hello"]), are_pictures([])
     (True, False, False)
     """
-    first = [str(value) for value, _ in zip(values, range(_LOOKED_AT), strict=False)]
+    # How many values of a column are inspected.
+    first = [str(value) for value, _ in zip(values, range(50), strict=False)]
     return bool(first) and all(_ending(name) in _FORMATS for name in first)
 
 

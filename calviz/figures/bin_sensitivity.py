@@ -447,7 +447,8 @@ class EceByLibrary(Figure):
             _library_traces(self, highest, sheet),
             inner=_ROW * len(self.dots),
             margins=_LIBRARY_MARGINS,
-            xaxis=sheet.axis("ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
+            # It ends at 135 % of the largest value: the number beside that value has room on a phone too.
+            xaxis=sheet.axis("ECE (points)", range=[0, 135 * highest or 1.0], nticks=6),
             yaxis=sheet.row_axis([_label(dot, sheet) for dot in self.dots], ticks=""),
         )
 
@@ -457,8 +458,6 @@ class EceByLibrary(Figure):
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
 _ROW, _LIBRARY_MARGINS = 36, (166, 14, 10, 50)
-#: Where the axis ends, in percent of the largest value: the number beside that value has room on a phone too.
-_AXIS_END = 135
 #: A dot closer than this to the left edge, as a share of the largest value, has no room for its number on the left.
 _FROM_EDGE = 0.25
 

@@ -14,9 +14,9 @@ from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
-from calviz.core.words import decimal, points
+from calviz.core.words import counted, decimal, points, shorten, with_short_class
 from calviz.figures import marks
-from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
+from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, facts, named
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, Trace, area, circles, line, markers
 from calviz.sample import logistic_curves
 from calviz.sample.binning import BinSums
@@ -25,8 +25,6 @@ from calviz.sample.step_views import steps
 
 #: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
-#: The score after counts as a function of the score before if at most this share of neighbours is separated.
-LOOSE = 0.05
 #: A map is called falling if it falls by at least this much.
 DIP = 0.01
 #: Number of groups of neighbouring scores behind the band, and number of rows drawn as points.
@@ -156,7 +154,8 @@ class CalibrationMap(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        return score_lines(self.name, None, self.n, self.reduction)
+        rows = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME_LENGTH), rows
 
     def describe(self) -> str:
         """Say what the map does to the scores."""
@@ -206,7 +205,8 @@ def _is_function(x: FloatArray, y: FloatArray) -> bool:
     if x.size < 2:
         return True
     separated = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
-    return bool(separated.mean() <= LOOSE)
+    # The score after counts as a function of the score before if at most this share of neighbours is separated.
+    return bool(separated.mean() <= 0.05)
 
 
 def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | None:

@@ -28,8 +28,6 @@ Order = Literal["value", "beyond", "class"]
 #: Why there is no range of a calibrated model: not requested, or not known from these data.
 NoRange = Literal["left-out", "clusters", "few-clusters", "profile", "confidence-only"]
 
-#: Up to this many classes get a bar each; with more, only the first do, and a curve shows all classes.
-ALL_BARS = 24
 #: Titles of the modes: what each draws.
 TITLES: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
@@ -225,7 +223,8 @@ class ClassBars(SampleFigure):
     def shown(self, order: Order = "beyond", most: int = 20) -> IntArray:
         """Positions of the classes that get a bar, in drawing order."""
         ranked = self.ranked(order)
-        return ranked if ranked.size <= max(ALL_BARS, most) else ranked[:most]
+        # Up to this many classes get a bar each; with more, only the first do, and a curve shows all classes.
+        return ranked if ranked.size <= max(24, most) else ranked[:most]
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
@@ -399,10 +398,7 @@ def _and(more: str) -> str:
     return f"; {more}" if more else ""
 
 
-_Ends = tuple[FloatArray, FloatArray]
-
-
-def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
+def _interval(sample: Sample, mode: Mode, level: float) -> tuple[FloatArray, FloatArray]:
     if mode != "true-class":
         if sample.data.clusters is not None:
             low, high = sample.view(class_gaps.sums_of_clusters, view=mode).interval(level)
@@ -446,8 +442,6 @@ LEGEND: dict[str, tuple[str, str]] = {
     "true-class": ("More confident than if calibrated", "Less confident than if calibrated"),
     "one-vs-rest": ("Too high", "Too low"),
 }
-#: Maximum number of points on the curve of all classes.
-_MOST_POINTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -605,7 +599,8 @@ class _Bars:
 def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
     """Draw all classes in drawing order, as points."""
     p, count = sheet.palette, ranked.size
-    some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+    # Maximum number of points on the curve of all classes.
+    some = np.unique(np.linspace(0, count - 1, min(count, 2_000)).astype(np.intp))
     at, x = ranked[some], some + 1.0
     panel: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
     if f.band is not None:

@@ -229,12 +229,6 @@ def named(name: str, split: str | None) -> str:
     return shorten(name, NAME_LENGTH) + (f", split {shorten(split)}" if split is not None else "")
 
 
-def score_lines(name: str, split: str | None, n: int, reduction: Reduction) -> tuple[str, str]:
-    """Return the first lines of the caption of a figure of one score: the name; split, rows and score."""
-    details = facts(split, counted(n, "row"), with_short_class(reduction).label)
-    return shorten(name, NAME_LENGTH), details
-
-
 def facts(split: str | None, *details: str) -> str:
     """Return one line of a caption: the split, then the other facts."""
     return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(details))

@@ -28,12 +28,8 @@ Drawing: TypeAlias = "go.Figure"
 
 #: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
 DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
-#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
-_NAME_CHARACTER = 7.0
 #: Height of a line of the caption in pixels.
 LINE = 19
-#: Characters of a caption line that fit on a phone.
-CAPTION_LINE = 46
 #: Turns off plotly's fading of unselected points; the drawing itself marks a selection.
 UNFADED: Trace = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
 #: Keeps invisible points invisible.
@@ -185,8 +181,8 @@ def frame(colour: str, *, width: float = 2, **attributes: Any) -> Trace:
     return {"type": "rect", "line": {"color": colour, "width": width}, **attributes}
 
 
-def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
-    """Break a caption into lines of at most `width` characters, if possible at the dots between its parts."""
+def wrapped(caption: Sequence[str], width: int = 46) -> list[str]:
+    """Break a caption into lines of at most `width` characters, if possible at the dots between its parts; 46 fit on a phone."""
 
     def unbroken(part: str) -> str:
         return part.replace(" ", "\u00a0") if len(part) <= width else part
@@ -427,7 +423,8 @@ def name_room(names: Iterable[str], beside: int) -> int:
 
     `names` must be shortened as they are drawn, but not escaped.
     """
-    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
+    # Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+    return round(7.0 * max(map(len, names), default=0)) + beside
 
 
 def entries(traces: Iterable[Any]) -> list[str]:
@@ -486,9 +483,6 @@ EDGE = 0.035
 ZOOMED = 0.4
 #: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.
 _MARGINS, _CIRCLE = (54, 8, 28, 46), 26
-
-#: Height in pixels from which there are more ticks.
-_MANY_TICKS = 300
 
 
 def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trace:
@@ -583,7 +577,7 @@ def square(
 ) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
     # Few ticks on a small square, so that tick labels do not touch the titles.
-    low, end = height < _MANY_TICKS, axes.end
+    low, end = height < 300, axes.end
     unit = axes.unit(few=low)
     if not axes.floor:
         step = (0.25 if end == 1 else end / 5) * (1 + low)

@@ -42,8 +42,6 @@ from calviz.verdicts.joint_tests import collect_evidence
 
 #: Largest share of the rows whose points may lie beyond the axes.
 _BEYOND = 0.025
-#: Powers of ten on logarithmic axes, at most.
-_DECADES = 6
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
 
@@ -267,7 +265,8 @@ class Reliability(ScoreFigure):
             return 0.0
         values = np.concatenate([self.mean_score, self.observed, *beside])
         lowest = math.log10(np.min(values, where=values > 0, initial=end / 10))
-        return 10.0 ** math.floor(max(lowest, math.log10(end) - _DECADES))
+        # Powers of ten on logarithmic axes, at most.
+        return 10.0 ** math.floor(max(lowest, math.log10(end) - 6))
 
     @property
     def decimals(self) -> int:
@@ -485,10 +484,6 @@ CurveKind = Literal["kernel", "isotonic"]
 
 #: Number of drawn points of a kernel curve, which is smooth between them.
 _POINTS = 400
-#: Grid cells along the fractiles per half-width of the kernel.
-KERNEL_CELLS = 32
-#: The kernel curve has no values where the density of the scores (per unit of score, as a share of the rows) is below this.
-LEAST_DENSITY = 1e-7
 
 
 class Curve(NamedTuple):
@@ -568,7 +563,8 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
         for mass in (lambda part: part.count, lambda part: part.hits)
     )
     nodes = np.linspace(0, 1, size)
-    inside = (rows > LEAST_DENSITY * n) & (nodes >= view.score[0]) & (nodes <= view.score[-1])
+    # The kernel curve has no values where the density of the scores (per unit of score, as a share of the rows) is below this.
+    inside = (rows > 1e-7 * n) & (nodes >= view.score[0]) & (nodes <= view.score[-1])
     return nodes[inside], np.minimum(hits[inside] / rows[inside], 1)
 
 
@@ -609,7 +605,8 @@ def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
     Gupta et al. 2021, section 4.1, who take the derivative of a spline instead of a kernel.
     """
     width = rule_of_thumb(math.sqrt(1 / 12), float(np.max(view.n)))
-    cells = math.ceil(KERNEL_CELLS / width)
+    # Grid cells along the fractiles per half-width of the kernel.
+    cells = math.ceil(32 / width)
     bounds = np.append(0.0, upto)
     edges = np.linspace(0, 1, cells + 1)
     gap = view.cumulative_gap

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
 
 
-#: With more bins than this, outlines and large points would overlap too much.
-_MANY_BINS = 30
 #: Height of the figure in pixels, without the caption, if its width is not known.
 HEIGHT = 640
 #: Maximum side of the square in pixels.
@@ -39,8 +37,6 @@ _LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 _HISTOGRAM, _STRIP = 0.18, 0.065
 #: Width of a character (in Arial, wider than on the page) of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
 _LABEL = 5.8, 64
-#: Maximum characters of a class name on an axis.
-_AXIS_NAME = 18
 #: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin.
 _MANY_POWERS, _LABELLED = 300, 250
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
@@ -123,7 +119,8 @@ class Diagram:
 
     @property
     def _dense(self) -> bool:
-        return self.figure.sums.edges.size - 1 > _MANY_BINS
+        # With more bins than this, outlines and large points would overlap too much.
+        return self.figure.sums.edges.size - 1 > 30
 
     def _traces(self) -> list[Trace]:
         """Return all traces in drawing order."""
@@ -549,7 +546,8 @@ class Diagram:
 
     def _axes(self) -> dict[str, Any]:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
-        reduction = words.with_short_class(self.figure.reduction, _AXIS_NAME)
+        # Maximum characters of a class name on an axis.
+        reduction = words.with_short_class(self.figure.reduction, 18)
         titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
         axes = marks.square_axes(
             self.sheet, *titles, **self.axes.unit(few=self._side < _MANY_POWERS)

@@ -666,14 +666,8 @@ class _RiskCoverageCurves:
         x, y = self._marked(at)
         p = self.sheet.palette
         yield marks.vertical_mark(x, *self.range, p.ink)
-        look: Trace = {
-            "size": 11,
-            "edge": p.paper,
-            **UNFADED,
-            "showlegend": False,
-            "cliponaxis": False,
-        }
-        yield markers([x], [y], p.ink, **look)
+        look: Trace = {**UNFADED, "showlegend": False, "cliponaxis": False}
+        yield markers([x], [y], p.ink, size=11, edge=p.paper, **look)
 
     def mark_label(self, at: float | None) -> Iterator[Trace]:
         """Label the marked point with the share kept and its accuracy or risk."""

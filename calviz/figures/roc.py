@@ -302,7 +302,9 @@ class OutcomeHistogram(SampleFigure):
                 }
             )
         most = max((float(np.abs(t["y"]).max()) for t in traces), default=1.0)
-        step = _tick(most)
+        # A round distance between ticks.
+        power = 10.0 ** np.floor(np.log10(max(most, 1e-9) / 2))
+        step = float(next(k * power for k in (1, 2, 5, 10) if k * power >= most / 3))
         ticks = np.arange(-np.ceil(most / step), np.ceil(most / step) + 1) * step
         reduction = with_short_class(self.reduction)
         return sheet.picture(
@@ -319,9 +321,3 @@ class OutcomeHistogram(SampleFigure):
                 ticktext=[f"{abs(t):.3g} %" for t in ticks.tolist()],
             ),
         )
-
-
-def _tick(most: float) -> float:
-    """Return a round distance between ticks."""
-    power = 10.0 ** np.floor(np.log10(max(most, 1e-9) / 2))
-    return float(next(k * power for k in (1, 2, 5, 10) if k * power >= most / 3))

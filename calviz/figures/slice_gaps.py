@@ -130,7 +130,8 @@ class SliceGaps(Figure):
         text = f"{said}.{f' {r.counted_off} beyond chance.' * (not r.rest)}"
         if not off:
             return text
-        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:_ALSO]]
+        # Three slices are named after the first.
+        named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:3]]
         more = len(off) - len(named)
         return f"{text} Also {'off' if not r.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
@@ -190,8 +191,6 @@ class SliceGaps(Figure):
         return drawn(picture)
 
 
-#: Slices that are named after the first.
-_ALSO = 3
 #: Height of a row, of one with its name above it and of each further line of that, and margins of the panel, in pixels.
 _ROW, _TALL, _LINE, _RIGHT, _TOP, _BOTTOM = 24, 42, 14, 20, 12, 52
 #: Size of a mark, and of one that was clicked, in pixels.

@@ -107,10 +107,6 @@ class LogContents:
 # ---- MLflow
 
 
-#: Longest text of a tag that MLflow accepts, in characters.
-_LONGEST_TAG = 5_000
-
-
 def log(
     result: Result,
     *,
@@ -161,7 +157,8 @@ def log(
     client.log_batch(run_id, metrics=[Metric(name, v, now, 0) for name, v in metrics.items()])
     folder = prefix.strip("/") or "calviz"
     if contents.verdict:
-        client.set_tag(run_id, f"{folder}.verdict", contents.verdict[:_LONGEST_TAG])
+        # Longest text of a tag that MLflow accepts, in characters.
+        client.set_tag(run_id, f"{folder}.verdict", contents.verdict[:5_000])
     record = audit_record(contents.evaluation, file="", verdict=contents.verdict)
     client.log_dict(run_id, record, f"{folder}/audit.json")
     for key, figure in drawings.items():

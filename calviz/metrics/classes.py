@@ -28,8 +28,6 @@ from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 # Scores that differ only by rounding are ties, as in every other metric without bins (`tied_scores`).
 
 
-#: Approximate number of redrawn hits that are sorted at a time, so that they stay in the cache.
-SORTED_HITS = 1 << 16
 #: Number of scores whose cumulative sums are computed at a time.
 SUMMED_ROWS = 1 << 16
 #: Number of rows whose sums per interval are computed at a time, which takes a pass over all intervals, and number of such
@@ -104,7 +102,8 @@ class _RankedColumns(NamedTuple):
     def errors(self, labels: IntArray) -> FloatArray:
         """Errors of these columns; redrawn labels of shape (b, n) give errors of shape (b, g)."""
         hits = int(np.count_nonzero(self._inside(labels[0])))
-        step = max(1, SORTED_HITS // max(1, hits))
+        # Approximate number of redrawn hits that are sorted at a time, so that they stay in the cache.
+        step = max(1, (1 << 16) // max(1, hits))
         return np.concatenate(
             [self._errors(labels[s : s + step]) for s in range(0, labels.shape[0], step)]
         )

@@ -478,9 +478,6 @@ def calibration_intercept(view: Steps) -> FloatArray:
 
 # ---- T-Cal, an adaptive test
 
-#: log2 of the largest number of bins: resampled steps can resolve bins down to a width of 1 / 1,024.
-FINEST = 10
-
 
 class _Scales(NamedTuple):
     """Statistics over 1, 2, 4, ... bins, shape (..., J + 1) each.
@@ -501,7 +498,8 @@ class _Scales(NamedTuple):
 def _scales(view: Steps) -> _Scales:
     n = view.n
     # Weights have a mean of 1, so n of the sample is its number of rows; n of a resample is not.
-    levels = min(FINEST, int(math.log2(max(float(view.of_sample.n.max()), 1.0))))
+    # log2 of the largest number of bins: resampled steps can resolve bins down to a width of 1 / 1,024.
+    levels = min(10, int(math.log2(max(float(view.of_sample.n.max()), 1.0))))
     bins = 1 << levels
     edges = events.equal_width_edges(bins, np.dtype(np.float64))
     # Redrawing hits leaves the row counts unchanged: one row of counts serves all resamples.

@@ -23,8 +23,6 @@ from calviz.sample.steps import Steps
 
 Kernel = Literal["laplacian", "rbf"]
 
-#: Seed of the random choice of rows if there are more than the cap.
-ROWS_SEED = 0
 #: Beyond this many rows the matrix of pairs does not fit into the memory of a small machine.
 MAX_ROWS = 10_000
 #: Number of rows of the matrix that are computed at a time.
@@ -160,7 +158,8 @@ def _chosen(sample: Sample, most: int) -> IntArray:
     n = sample.data.n
     if n <= most:
         return np.arange(n)
-    return np.sort(np.random.default_rng(ROWS_SEED).choice(n, most, replace=False))
+    # Seed of the random choice of rows if there are more than the cap.
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 @entry_specs.needs_rows
@@ -448,8 +447,6 @@ def smece(view: Steps) -> FloatArray:
 
 #: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
 Functions = Callable[[FloatArray, IntArray], FloatArray]
-#: Largest number of evaluations.
-MOST_TURNS = 60
 
 
 def falling_fixed_points(
@@ -474,7 +471,8 @@ def falling_fixed_points(
     rows = np.arange(count)
     a = b = x = out.copy()
     ga = gb = np.empty(0)
-    for turn in range(MOST_TURNS):
+    # Largest number of evaluations.
+    for turn in range(60):
         g = np.asarray(function(x, rows), dtype=np.float64) - x
         out[rows] = x
         going = np.abs(g) > tolerance

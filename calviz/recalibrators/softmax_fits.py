@@ -228,7 +228,10 @@ class StrengthSearch(Generic[S]):
     ) -> None:
         self.problem, self.penalty = problem, penalty
         self.folds = min(folds, problem.labels.size)  # no fold is empty
-        self.fold_of = _folds_in_order(problem.labels, self.folds)
+        # The rows of every class are dealt out to the folds in turn, in their own order.
+        order = np.argsort(problem.labels, kind="stable")
+        self.fold_of = np.empty(problem.labels.size, dtype=np.intp)
+        self.fold_of[order] = np.arange(problem.labels.size) % self.folds
         # One Hessian serves all folds and strengths: it is only a preconditioner.
         self.blocks = problem.blocks(start) if problem.in_blocks else None
         self.reached = [start] * self.folds
@@ -279,14 +282,6 @@ class StrengthSearch(Generic[S]):
         # Strengths are far apart: single precision is enough to compare them.
         part.dtype = np.float32
         return part
-
-
-def _folds_in_order(labels: IntArray, folds: int) -> IntArray:
-    """Return the fold of each row; the rows of every class are dealt out in turn, in their own order."""
-    order = np.argsort(labels, kind="stable")
-    fold = np.empty(labels.size, dtype=np.intp)
-    fold[order] = np.arange(labels.size) % folds
-    return fold
 
 
 # ---- Minimisers

@@ -131,7 +131,13 @@ class SplineRecalibrator(OneMap):
         rest = np.where(inside, 0, block) * factor[:, None]
         rest += np.where(inside, 0, np.where(even, (1 - new) / (k - r), 0)[:, None])
         if r == 1:
-            _draw_together(rest, new, k)
+            # Mix the other classes with their mean until none exceeds the new confidence, where possible, in place.
+            runner = rest.max(axis=1)
+            mean = (1 - new) / (k - 1)
+            close = np.flatnonzero((runner > new) & (new > mean))
+            if close.size:
+                mix = ((runner - new) / np.where(runner > mean, runner - mean, 1))[close, None]
+                rest[close] = (1 - mix) * rest[close] + mix * mean[close, None]
         out += np.where(inside, 0, rest)
         out = out.astype(block.dtype)
         if r == 1:
@@ -176,16 +182,6 @@ def _top(block: FloatArray, r: int) -> IntArray:
     if r == 1:
         return np.asarray(block.argmax(axis=1)[:, None])
     return np.asarray(np.argsort(-block, axis=1, kind="stable")[:, :r])
-
-
-def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
-    """Mix the other classes with their mean until none exceeds the new confidence, where possible, in place."""
-    runner = rest.max(axis=1)
-    mean = (1 - new) / (k - 1)
-    close = np.flatnonzero((runner > new) & (new > mean))
-    if close.size:
-        mix = ((runner - new) / np.where(runner > mean, runner - mean, 1))[close, None]
-        rest[close] = (1 - mix) * rest[close] + mix * mean[close, None]
 
 
 @recalibrator(

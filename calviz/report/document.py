@@ -33,11 +33,6 @@ from calviz.report import content
 from calviz.report.content import Chart, Note, Section, Subject, TableBlock, sections_in_order
 from calviz.verdicts.evaluation import Written, alone, at_its_end, name_of
 
-#: Called before each section is made, with its title, the number done and the total number.
-ReportProgress = Callable[[str, int, int], None]
-
-#: Title of a report on several models if none is given.
-DEFAULT_TITLE = "Calibration of several models"
 #: What a report in short says of itself.
 IN_SHORT_WORDS = "Each model in short: the preset full (--preset full), or the report of one model (--model), holds all sections."
 
@@ -167,7 +162,8 @@ class Report:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
             for name, written in _files(self):
-                entry = zipfile.ZipInfo(name, NO_TIME)
+                # The earliest time a ZIP file can store, used for all entries: the same tables give the same bytes on any day.
+                entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, written)
@@ -210,9 +206,12 @@ def make_part(
     subject: Subject,
     *,
     sections: Iterable[str] | None = None,
-    progress: ReportProgress | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Part:
-    """Compute the sections about one subject; the part keeps no arrays of its rows."""
+    """Compute the sections about one subject; the part keeps no arrays of its rows.
+
+    `progress` is called before each section is made, with its title, the number done and the total number.
+    """
     chosen = chosen_sections(sections)
     written = []
     for done, section in enumerate(chosen):
@@ -264,7 +263,7 @@ def bind(
         raise OptionError("a report needs at least one set of predictions.")
     return Report(
         parts=bound,
-        title=title or (bound[0].name if len(bound) == 1 else DEFAULT_TITLE),
+        title=title or (bound[0].name if len(bound) == 1 else "Calibration of several models"),
         author=author,
         notes=notes,
         date=source_date() if date is None else date,
@@ -531,10 +530,6 @@ def _markdown_table(shown: pd.DataFrame, right: list[str]) -> str:
     return f"{text}\n\n*{left:,} more rows are left out.*" if left > 0 else text
 
 
-#: The earliest time a ZIP file can store, used for all entries: the same tables give the same bytes on any day.
-NO_TIME = (1980, 1, 1, 0, 0, 0)
-
-
 def _files(report: Report) -> Iterator[tuple[str, str | bytes]]:
     yield "report.md", report.markdown()
     for name, table in report.tables():
@@ -670,8 +665,6 @@ _BROWSER_OPTIONS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     *("--no-pdf-header-footer", "--virtual-time-budget=20000"),
 )
-#: Timeout in seconds.
-PDF_SECONDS = 180
 
 
 def _browser() -> str | None:
@@ -728,7 +721,7 @@ def to_pdf(html: str) -> bytes:
             page.as_uri(),
         ]
         try:
-            subprocess.run(command, capture_output=True, timeout=PDF_SECONDS, check=False)
+            subprocess.run(command, capture_output=True, timeout=180, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = "took too long" if isinstance(error, subprocess.TimeoutExpired) else str(error)
             raise NotAvailable(f"{browser} did not print: {reason}.") from None

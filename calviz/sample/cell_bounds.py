@@ -438,10 +438,6 @@ def _log_odds(
 # the width of the kernel, which follows the standard deviation of the scores.
 
 
-#: Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
-_TIED = 1e-9
-
-
 def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
     """Bound of ``integral of |z r(z) - h(z)|^d / r(z)^(d - 1)`` for d = 1 or 2; r and h are densities of rows and of hits.
 
@@ -487,7 +483,8 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
     # In the L1 norm the kernel changes by at most 2 per unit of the log of its width; doubled to allow for the grid.
     widened = 2 * math.log1p(inside / between)
     jumps = slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n
-    return jumps + widened + _TIED
+    # Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
+    return jumps + widened + 1e-9
 
 
 def slope_jump(width: float, size: int) -> float:

@@ -31,8 +31,6 @@ _CELLS = 128
 KNOTS, STRENGTH = 8, 1.0
 #: Weight of the scores themselves in a fit, in rows, as in the recalibrator "logit-spline".
 OWN_ROWS = 5.0
-#: Scores are clipped to [f, 1 - f], where f is half of `distance_from_ends`, at most this.
-_FURTHEST = 0.01
 #: Newton decrement (in nats) at which a fit has converged, and a fit to redrawn hits: far below the effect of one more row.
 _FINE, _ROUGH = 1e-9, 1e-3
 #: Most Newton steps of a fit to redrawn hits.
@@ -331,7 +329,8 @@ def make_cross_fitted(
         # A fixed seed: the folds are the same whatever the order of the rows.
         split = partial(_split_into_folds, rng=np.random.default_rng(0))
     n = float(view.n)
-    least = max(min(distance_from_ends(view) / 2, _FURTHEST), 1e-300)
+    # Scores are clipped to [f, 1 - f], where f is half of `distance_from_ends`, at most this.
+    least = max(min(distance_from_ends(view) / 2, 0.01), 1e-300)
     ends = [_log_odds(part.score[[0, -1]], least) for part in view.blocks()]
     lowest, spread = ends[0][0], max(ends[-1][1] - ends[0][0], 1e-300)
     size = 2 * _CELLS + 2

@@ -25,8 +25,6 @@ from calviz.sample.sample import Sample, full_predictions
 _ROW_BITS = 30
 #: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23
-#: Up to this many probabilities, everything is computed in double precision.
-FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, even where the loss has no optimum.
 FURTHEST = 1e4
 #: Lower limit of the second derivative per row in a Newton step.
@@ -122,7 +120,8 @@ class Folds:
     def _type(self) -> type:
         """Precision of the computation: the rounding of single numbers averages out over many rows."""
         array = self.data.probs
-        return np.float64 if array.size <= FEW_NUMBERS else array.dtype.type
+        # Up to this many probabilities, everything is computed in double precision.
+        return np.float64 if array.size <= (1 << 20) else array.dtype.type
 
     def _mixed(self, p: FloatArray, fold: IntArray) -> FloatArray:
         share = (1 / (self.rows[fold][:, None] + 1)).astype(p.dtype)

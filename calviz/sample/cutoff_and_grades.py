@@ -284,8 +284,6 @@ def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
 
 # ---- Rating grades
 
-#: "none": not tested.
-Light = Literal["green", "yellow", "red", "none"]
 #: A grade is yellow, or red, below these p-values of the exact test.
 YELLOW, RED = 0.05, 0.01
 #: Help text for `Grades.counts_as`, shown for weighted or clustered rows.
@@ -335,8 +333,8 @@ class Grades:
     fewer: FloatArray
 
     @property
-    def lights(self) -> tuple[Light, ...]:
-        """Traffic lights by the binomial test, each grade by itself."""
+    def lights(self) -> tuple[Literal["green", "yellow", "red", "none"], ...]:
+        """Traffic lights by the binomial test, each grade by itself; "none": not tested."""
         return tuple(
             "red" if p < RED else "yellow" if p < YELLOW else "green" if p <= 1 else "none"
             for p in self.binomial.tolist()

@@ -31,8 +31,6 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 
-#: Most (row, resample) pairs in all: large samples get fewer resamples.
-MOST_DRAWN_ROWS = 100_000_000
 #: More clusters than this, or more rows without clusters, are drawn in random groups: the sum over a group of independent ones
 #: has the variance of their sum, which is known to 1 % with this many groups.
 MOST_GROUPS = 1 << 14
@@ -121,7 +119,8 @@ class RowDraws:
 
     def affordable(self, resamples: int) -> int:
         """Number of resamples that are made of this many rows, at most `resamples`."""
-        return min(resamples, max(FEWEST_RESAMPLES, MOST_DRAWN_ROWS // self.n))
+        # Most (row, resample) pairs in all: large samples get fewer resamples.
+        return min(resamples, max(FEWEST_RESAMPLES, 100_000_000 // self.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +198,6 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
 
 
 V = TypeVar("V", bound=Any)
-#: (group, resample) pairs held in memory at a time.
-PAIRS_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +238,8 @@ class Drawing:
             raise NotAvailable("this metric cannot be resampled by clusters or with weights.")
         rule.check(self.sample)
         resamples = rows.affordable(resamples)
-        step = max(1, PAIRS_AT_A_TIME // rows.groups)
+        # (group, resample) pairs held in memory at a time.
+        step = max(1, (1 << 22) // rows.groups)
         drawn, parts = again(self.sample, view), []
         for size in (min(step, resamples - start) for start in range(0, resamples, step)):
             checkpoint()

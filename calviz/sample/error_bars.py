@@ -34,10 +34,6 @@ class Redrawing(TypedDict):
     resamples: int
 
 
-#: Resampled views up to this size, in bytes, are cached.
-KEPT_RESAMPLE_BYTES = 1 << 22
-
-
 def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     """``view.bootstrap`` or ``view.under_calibration``; the latest result of each is cached with the view if it is small.
 
@@ -56,7 +52,8 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     def drawn() -> V:
         return redraw(view, draw, stream(seed, draw), resamples)
 
-    return latest(view, draw, (seed, resamples), drawn, most_bytes=KEPT_RESAMPLE_BYTES)
+    # Resampled views up to this size, in bytes, are cached.
+    return latest(view, draw, (seed, resamples), drawn, most_bytes=(1 << 22))
 
 
 def stream(seed: int, draw: Draw) -> np.random.Generator:

@@ -314,8 +314,6 @@ KNOTS, STRENGTH = 10, 0.3
 _RIDGE = 1e-6
 #: Most full Newton steps of a resample, and the length, in standard errors, below which the last one has converged.
 _STEPS, _SHORT = 6, 0.02
-#: Number of cells of neighbouring steps that resamples are fitted to.
-RESAMPLED_CELLS = 512
 #: Share of the rows that a local fit of loess uses, and the number of places with a local fit.
 SPAN, PLACES = 0.75, 129
 
@@ -432,9 +430,8 @@ def _places(view: Steps) -> _Places:
     z = log_odds(base)
     basis = Basis.of(z, base.count, KNOTS)
     x = basis.at(z)
-    starts = np.unique(
-        np.linspace(0, z.size, min(z.size, RESAMPLED_CELLS), endpoint=False).astype(np.intp)
-    )
+    # Number of cells of neighbouring steps that resamples are fitted to.
+    starts = np.unique(np.linspace(0, z.size, min(z.size, 512), endpoint=False).astype(np.intp))
     rows = np.add.reduceat(base.count, starts)
     middle = np.add.reduceat(base.count * z, starts) / rows
     basis_of_cells = basis.at(middle)

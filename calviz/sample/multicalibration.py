@@ -40,8 +40,6 @@ from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
 LEAST_ROWS = 50
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
-#: Pairs of columns times rows up to which pairs are measured by default: a few seconds.
-_PAIRS_TIMES_ROWS = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -259,7 +257,8 @@ def multicalibration(
         sample = sample.with_data(cut_columns(sample.data, edges))
     chosen = chosen_columns(sample.data, columns)
     if pairs is None:
-        pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
+        # Pairs of columns times rows up to which pairs are measured by default: a few seconds.
+        pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= 500_000_000
     pairs = pairs and len(chosen) > 1
     return sample.view(_measured, columns=chosen, pairs=pairs, min_rows=min_rows, level=level)
 

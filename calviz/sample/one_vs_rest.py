@@ -173,10 +173,14 @@ _binned = reweighted_by(_reweighted, _check, redrawn=_redrawn)
 def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors | ClassErrorsOfCells:
     """One-vs-rest ECE of every class over equal-width bins."""
     check_bins(bins)
+    params = {"bins": bins, "scheme": "equal-width"}
     if sample.data.cells is not None:
-        return equal_width_errors(sample, bins)
+        samples = sample.view(class_samples)
+        views = tuple(one.view(bin_sums, bins=bins) for one in samples)
+        bounds = [cell_bounds.of_binned(*both) for both in zip(samples, views, strict=True)]
+        return ClassErrorsOfCells.of(views, _mean_gap, bounds, params)
     columns = equal_width_columns(full_predictions(sample), bins, sample.weights)
-    return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
+    return _class_errors(sample, columns, params)
 
 
 @_binned
@@ -580,15 +584,6 @@ def erring_together(rng: np.random.Generator, drawn: FloatArray, together: int) 
         classes = order[first : first + together]
         out[classes] = np.sort(drawn[classes], axis=1)[:, rng.permutation(drawn.shape[1])]
     return out
-
-
-def equal_width_errors(sample: Sample, bins: int) -> ClassErrorsOfCells:
-    """ECE of each class over equal-width bins."""
-    samples = sample.view(class_samples)
-    views = tuple(one.view(bin_sums, bins=bins) for one in samples)
-    bounds = [cell_bounds.of_binned(*both) for both in zip(samples, views, strict=True)]
-    params = {"bins": bins, "scheme": "equal-width"}
-    return ClassErrorsOfCells.of(views, _mean_gap, bounds, params)
 
 
 def thresholded_errors(sample: Sample, bins: int, threshold: float) -> ClassErrorsOfCells:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypedDict, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -149,19 +149,15 @@ class Sample:
         object.__setattr__(self, "data", self.data.that_count())
 
     @classmethod
+    @shows_options
     def of(
         cls,
         data: AnyData,
         *,
-        split: str | None = None,
         where: Where = (),
         clusters: str | Factor | npt.ArrayLike | None = None,
         weights: npt.ArrayLike | None = None,
-        reduction: Reduction | str | None = None,
-        bins: BinNumber | None = None,
-        scheme: Scheme | None = None,
-        seed: int | None = None,
-        resamples: int | None = None,
+        **options: Unpack[BinOptions],
     ) -> Sample:
         """Take the rows of a split and a slice; settings that are left out are those of the given sample, or the defaults.
 
@@ -170,14 +166,8 @@ class Sample:
 
         A sample is returned as it is if nothing is to be changed.
         """
-        settings = {
-            "reduction": reduction,
-            "bins": bins,
-            "scheme": scheme,
-            "seed": seed,
-            "resamples": resamples,
-        }
-        changes: dict[str, Any] = {k: v for k, v in settings.items() if v is not None}
+        split = options.pop("split", None)
+        changes: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         given = data if isinstance(data, Sample) else None
         rows = data.data if isinstance(data, Sample) else dataset_of(data)
         if clusters is not None or weights is not None:
@@ -212,9 +202,7 @@ class Sample:
 
     def predicted(self, names: Sequence[str]) -> Sample:
         """The rows that are predicted as one of these classes; all without names."""
-        if not names:
-            return self
-        return self.rows_of(is_predicted(self.data, names))
+        return self.rows_of(is_predicted(self.data, names)) if names else self
 
     @property
     def redrawing(self) -> Redrawing:
@@ -631,9 +619,7 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
         If the reduction names a class or rank that the data do not have.
     """
     reduction.check(data)
-    if data.cells is not None:
-        return _of_cells(data, reduction)
-    return _of_rows(data, reduction)
+    return _of_rows(data, reduction) if data.cells is None else _of_cells(data, reduction)
 
 
 def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
@@ -642,8 +628,7 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
     if reduction.kind == "top-label":
         return _top_events(data)
     if reduction.kind in ("class", "positive"):
-        k = reduction.class_index(data)
-        return _one_class(data, k)
+        return _one_class(data, reduction.class_index(data))
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
 
 

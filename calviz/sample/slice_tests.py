@@ -665,8 +665,6 @@ def _inverse(matrix: FloatArray) -> FloatArray:
 
 #: Fewest rows of a slice, and of the others, and fewest clusters; level of all slices together.
 LEAST_ROWS, LEAST_CLUSTERS, LEVEL = 100, 30, 0.01
-#: Fewest rows of a slice with a value above 0, and below: of few large ones, by chance, none may be there, whatever the mean is.
-LEAST_OF_A_SIGN = 10
 #: Permutations, of at most about so many rows, or clusters times levels; and the statistic below which none are made.
 PERMUTATIONS, MOST_PERMUTED, TOO_SMALL = 999, 50_000, 3.0
 
@@ -694,7 +692,8 @@ def p_of_means(
     mean, own, other, large = _studentised(codes, unit, w, v, clustered)
     for side in (v > 0, v < 0):
         counts = [np.bincount(code[side], minlength=size) for code, size in codes]
-        large &= np.concatenate(counts) >= LEAST_OF_A_SIGN
+        # Fewest rows of a slice with a value above 0, and below: of few large ones, by chance, none may be there, whatever the mean is.
+        large &= np.concatenate(counts) >= 10
     named = large & (own * other > 0)
     observed = np.where(named, np.minimum(np.abs(own), np.abs(other)), 0.0)
     if observed.max(initial=0) < TOO_SMALL:

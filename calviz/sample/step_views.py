@@ -319,9 +319,6 @@ def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArr
 #: Below this number of rows of the rarer kind, a variance estimated from the rows is not trusted, and intervals of other measures of
 #: discrimination are rough.
 FEW_EVENTS = 20
-#: Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
-#: 0.95^58 > 0.05.
-FEW_FOR_95_TPR = 59
 
 
 def has_both_kinds(view: Steps) -> bool:
@@ -488,7 +485,9 @@ def of_few_misses(sample: Sample) -> str | None:
 def of_few_at_95_tpr(sample: Sample) -> str | None:
     """Say that an interval at the threshold that keeps 95 % of the hits is rough because hits or misses are few."""
     hits, misses = _events(sample)
-    return _rough(hits, "hit", "hits", FEW_FOR_95_TPR) or _rough(misses, "miss", "misses")
+    # Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
+    # 0.95^58 > 0.05.
+    return _rough(hits, "hit", "hits", 59) or _rough(misses, "miss", "misses")
 
 
 def of_dependent_area(sample: Sample) -> str | None:

@@ -42,10 +42,6 @@ def few_rows(sample: Sample) -> Iterator[Told]:
         )
 
 
-#: It is a warning if at least this share of the non-empty bins has few rows.
-MANY = 0.5
-
-
 @check("CAL003", "Too few rows per bin", clusters=True, about="values")
 def few_rows_per_bin(sample: Sample) -> Iterator[Told]:
     """Count the bins with few rows."""
@@ -56,7 +52,8 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Told]:
     if sample.data.rows < MIN_ROWS or few == 0:
         return
     rows = counted(int(count[sparse].sum()), "row")
-    many = few >= MANY * filled
+    # It is a warning if at least this share of the non-empty bins has few rows.
+    many = few >= 0.5 * filled
     remedy = "; use fewer bins, or bins of equal mass" if many and filled > 1 else ""
     yield (
         "warning" if many else "info",

@@ -577,10 +577,6 @@ def value_text(metric: str, value: float) -> str:
     return decimal(value, words.decimals_for(value, figures=3, least=3, most=5))
 
 
-#: Metrics that a verdict about the top label names, and the complement.
-_OF_THE_VERDICT = ("accuracy", "error")
-
-
 class Written:
     """Writes the value of a metric, its interval and its noise floor with the same number of decimals.
 
@@ -599,7 +595,8 @@ class Written:
         self.plus = self.unit == "points" and metric.direction == "zero"
         # The accuracy stands beside the mean confidence, and their difference beside both: 79.12 %, 91.46 %, +12.34 points.
         if self.unit == "percent":
-            of_accuracy = result.key in _OF_THE_VERDICT
+            # Metrics that a verdict about the top label names, and the complement.
+            of_accuracy = result.key in ("accuracy", "error")
             self.decimals = 2 if of_accuracy else 1
             if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
                 self.decimals = max(2, verdict.share_decimals)

@@ -291,8 +291,6 @@ def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
 WEIGHTS = {"mcs": 3.0, "nll": 1.5}
 #: Neighbouring bins are merged until at most this many remain; all runs of these are tested.
 MOST_BINS = 40
-#: Folded scores that differ by less than this are one step.
-_SAME = 1e-7
 
 
 @dataclass(frozen=True)
@@ -357,7 +355,7 @@ def joint(sample: Sample) -> Joint:
     if not two:
         _all_classes(sample, values, columns, expected)
     names = list(columns)
-    signed = [name for name in names if name[0] in _SIGNED]
+    signed = [name for name in names if name[0] in ("mcs", "spiegelhalter_z", "nll", "brier")]
     shift = {name: expected[name] if name in signed else 0.0 for name in names}
     p, adjusted = westfall_young(
         np.array([_size(values[n] - shift[n], n in signed) for n in names]),
@@ -375,7 +373,6 @@ def joint(sample: Sample) -> Joint:
 
 
 _SIDES = ("too_high", "too_low")
-_SIGNED = ("mcs", "spiegelhalter_z", "nll", "brier")
 
 
 def _size(value: FloatArray | float, signed: bool) -> FloatArray:
@@ -492,7 +489,8 @@ def _folded(part: Steps, *, ties_flip: bool) -> Steps:
     score = np.where(flip, 1 - part.score, part.score)
     square = np.where(flip, 1 - 2 * part.score + part.square, part.square)
     order: IntArray = np.argsort(score, kind="stable")
-    starts = np.flatnonzero(np.diff(score[order], prepend=-1) > _SAME)
+    # Folded scores that differ by less than this are one step.
+    starts = np.flatnonzero(np.diff(score[order], prepend=-1) > 1e-7)
     count = np.add.reduceat(part.count[0, order], starts)
     hits = np.where(flip, part.count - part.hits, part.hits)[:, order]
     if starts.size < score.size:

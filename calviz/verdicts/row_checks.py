@@ -30,8 +30,6 @@ from calviz.verdicts.watching import watched
 #: A column is taken for clusters if it has `FEWEST_LEVELS` at least, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
 ROWS_PER_LEVEL, DAYS = 50, "of one day"
-#: Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
-COPIES = 0.8
 
 
 @check("CAL022", "Rows that are not independent", clusters=True)
@@ -91,7 +89,8 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             alone[open_] = False
             codes_of_all = np.cumsum(alone) + codes_of_open.max()
             codes_of_all[open_] = codes_of_open
-            yield "with exactly the same scores", codes_of_all, COPIES
+            # Rows with equal scores are copies if their residuals correlate at least this much (a tie is not a copy).
+            yield "with exactly the same scores", codes_of_all, 0.8
 
 
 @takes_weights

@@ -29,7 +29,6 @@ RISK = 0.05
 ROWS = 21
 #: Cutoffs in the table of decisions; of a rare event, those from which these shares of the rows are acted on.
 CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-ACTED_ON = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
@@ -136,7 +135,7 @@ def _cutoffs(sample: Sample) -> tuple[float, ...]:
     rate = rate_if_rare(sample)
     if rate is None or rate > 0.5:
         return CUTOFFS
-    upto = 1 - np.array(ACTED_ON)
+    upto = 1 - np.array((0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
     scores = np.quantile(
         sample.scored.score, upto, weights=sample.weights, method="inverted_cdf"
     ).tolist()
@@ -171,10 +170,6 @@ def at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     )
 
 
-#: Largest number of columns shown if no column of grades is named.
-MOST_COLUMNS = 3
-
-
 @section("grades", "Grades", 56, earlier="Rating grades")
 def make_grades(subject: Subject) -> Iterator[Block]:
     """Tests per grade, with traffic lights.
@@ -188,7 +183,8 @@ def make_grades(subject: Subject) -> Iterator[Block]:
         return
     sample = decidable(subject.sample)
     equal_rows = True
-    for column in columns[:MOST_COLUMNS]:
+    # Largest number of columns shown if no column of grades is named.
+    for column in columns[:3]:
         result = sample.view(grades, column=column)
         if len(columns) > 1:
             yield content.Heading(words.shorten(column, 80))

@@ -55,10 +55,6 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
     )
 
 
-#: Number of table rows on the page.
-CURVE_ROWS = 21
-
-
 @section("calibration-curve", "Calibration curve", 35)
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
     """Observed frequency as a smooth function of the score."""
@@ -75,7 +71,8 @@ def make_calibration_curve(subject: Subject) -> Iterator[Block]:
             "low": ("95 % band from", decimal),
             "high": ("to", decimal),
         },
-        rows=spread(figure.band.score.size, CURVE_ROWS),
+        # So many rows on the page, the rest in the file.
+        rows=spread(figure.band.score.size, 21),
     )
 
 
@@ -225,10 +222,6 @@ _DRAWN_OF_SLICES = {
 }
 
 
-#: Numbers along which the gap is drawn.
-_FEATURES = 3
-
-
 @section("slices", "Groups", 55, shows_result="slices", earlier="Slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
     """For whom it is wrong, group by group.
@@ -253,7 +246,8 @@ def make_slices(subject: Subject) -> Iterator[Block]:
             caption=caption(subject),
             formats=_DRAWN_OF_SLICES,
         )
-        for number, name in enumerate(features_drawn(slices)[:_FEATURES], start=1):
+        # The gap is drawn along so many numbers at most.
+        for number, name in enumerate(features_drawn(slices)[:3], start=1):
             yield chart(
                 FeatureGap.compute(slices, name),
                 key=f"slices-along-{number}",

@@ -229,10 +229,6 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     yield content.Lead(fix, below=f"{fixed_rows_words(method, done)} {SIMPLE}")
 
 
-#: Rows in the table of the worst.
-WORST_ROWS = 5
-
-
 @section("worst-rows", "Worst rows", 35, on_request=True)
 def make_worst_rows(subject: Subject) -> Iterator[Block]:
     """Wrong predictions, the most confident first.
@@ -243,7 +239,8 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     if data.cells is not None:
         return
     wrong = np.flatnonzero(~scored.hit)
-    rows = wrong[np.argsort(-scored.score[wrong], kind="stable")][:WORST_ROWS]
+    # Rows in the table of the worst.
+    rows = wrong[np.argsort(-scored.score[wrong], kind="stable")][:5]
     if rows.size == 0:
         yield Text("No prediction is wrong.")
         return
