@@ -94,9 +94,9 @@ def costs(chosen: Settings) -> None:
     say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-        # Of rare events alone, that page is about alerts.
-        of = "of alerts " * (event_rate_if_rare(chosen.sample, 0.05) is not None)
-        navigation.draw_link("risk_coverage", f"**From where on are at most 5 % {of}wrong?**")
+        # Alerts of a rare event are hardly ever so often right.
+        if event_rate_if_rare(chosen.sample, 0.05) is None:
+            navigation.draw_link("risk_coverage", "**From where on are at most 5 % wrong?**")
 
     def titled(draw: Callable[..., None]) -> None:
         with decide_costs.titled(say):

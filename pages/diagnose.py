@@ -332,7 +332,7 @@ def classwise(chosen: Settings) -> None:
         if rare:
             navigation.draw_link("decisions", "Mistakes at a cutoff, under Costs")
         else:
-            diagnose_classes.explore_confusion(chosen)
+            diagnose_classes.explore_confusion(chosen, in_order=order == "class")
 
 
 def groups(chosen: Settings) -> None:

@@ -18,7 +18,7 @@ from calviz.app import (
 )
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.session import COMPARED, Settings, md
-from calviz.core.words import keep_units_together
+from calviz.core.words import capitalised, keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results belong to other choices. Compare again to bring them up to date."
@@ -96,7 +96,7 @@ def _draw_advice(
         if comparison.fit.remark:
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
         of_slice = recalibrate_comparison.slice_words(outcome, chosen)
-        lead = "" if first else f"{headline}."
+        lead = "" if first else capitalised(f"{headline.removeprefix('Advice: ')}.")
         said = " ".join(filter(None, (of_slice, lead, decided, brought)))
         st.markdown(md(keep_units_together(said), 1_000))
         return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)

@@ -444,8 +444,8 @@ BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted
 
 
 @navigation.fragment
-def explore_confusion(settings: Settings) -> None:
-    """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
+def explore_confusion(settings: Settings, *, in_order: bool = False) -> None:
+    """Draw the matrix of the classes with the most mistakes, or of chosen classes, `in_order` of the classes or as chosen, and the mistakes beside it."""
     st.subheader("What is taken for what?", anchor=False)
     try:
         with session.computing(settings, f"Counting {settings.row_count} …") as sample:
@@ -460,7 +460,7 @@ def explore_confusion(settings: Settings) -> None:
     st.markdown(md(capitalised(description), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:
-        _matrix(figure, chosen, colours)
+        _matrix(figure, sorted(chosen or figure.usual) if in_order else chosen, colours)
         # On a phone, cells have room for one number.
         more = " of each cell" if screen.page_width() else ", and below them the mean confidence"
         st.caption(f"Rows{more}. Blue: right; orange: wrong, stronger where the share is larger.")

@@ -369,7 +369,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
         f"{comparison.interval_words(metric)}. Better or worse: it excludes 0.",
-        help="The chance that any of several equal models is called better is 5\u00a0%. "
+        help="The chance that any of several equal models is called better, as it is or after recalibration, is 5\u00a0%. "
         f"{comparison_results.NOISELESS_WORDS} Every resample draws the same rows for all models.",
     )
     navigation.draw_folded(

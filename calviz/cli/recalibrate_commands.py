@@ -68,6 +68,7 @@ def recalibrate(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
+    from calviz.comparison.advice import change_words
     from calviz.comparison.fitting import (
         calibrate,
         calibrated_later,
@@ -125,6 +126,7 @@ def recalibrate(
     remarks = [zero_words(fitted.describe()) if fitted is not None else "", *result.warnings]
     if getattr(result.recalibrator, "needed_columns", ()):
         remarks.append(result.recalibrator.reading())
+    remarks.append(change_words(data, split=fitting.fit_split))
     remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
     for sentence in remarks:
         say(f"{method}: {sentence}")

@@ -17,7 +17,7 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFac
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
-from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
+from calviz.sample.sample import MIN_ROWS, AnyData, Sample, rows_where, where_words
 from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.watching import watched
 
@@ -148,13 +148,13 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
     # What is as good by a proper score may still be miscalibrated, where that is a small part of the score.
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
-    state = Sample.of(data, reduction=comparison.reduction).once(watched)
+    sample = Sample.of(data, reduction=comparison.reduction)
+    state = sample.once(watched)
     # Where the verdict names a slice, a change counts if its day is well known.
     leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
     change = state.found if state is not None and (leads or state.is_dated) else None
     ended = change is not None and bool(change.days[1])
-    not_new = words.ENDED if ended else words.NOT_SINCE
-    caveat = (f"{state.headline}. {not_new}",) if state and change else ()
+    caveat = (change_words(sample),) if change else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         *filter(None, [comparison.infinite]),
@@ -205,6 +205,14 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         cautions=cautions,
         label=comparison[chosen].label,
     )
+
+
+def change_words(data: AnyData, *, split: str | None = None) -> str:
+    """Say what a change in time means for a map of all these rows; "" if none is found."""
+    state = Sample.of(data, split=split).once(watched)
+    if state is None or state.found is None:
+        return ""
+    return f"{state.headline}. {words.ENDED if state.found.days[1] else words.NOT_SINCE}"
 
 
 def _why_none(comparison: Comparison) -> str:

@@ -728,9 +728,10 @@ class ModelComparison(Compared[ModelResult]):
 
     def interval_words(self, metric: str) -> str:
         """Say what the intervals beside its verdicts are."""
-        of_maps = self if self.method != UNCALIBRATED else self.after
+        # Where a map changes nothing, the intervals are only wider than they need be.
+        of_maps = self.method != UNCALIBRATED or after_map_words(self, metric)
         parts = ["all pairs"] * (len(self.pairs[metric]) > 1)
-        parts += ["before and after recalibration"] * bool(of_maps and metric in of_maps.pairs)
+        parts += ["before and after recalibration"] * bool(of_maps)
         return f"95 % CI for {', '.join(parts)} together" if parts else "95 % CI"
 
     def differences(self, reference: str) -> DataFrame:

@@ -27,7 +27,7 @@ SHOWN = 12
 @figure(
     key="confusion",
     label="Confusion matrix",
-    summary="Rows per pair of true and predicted class, the classes with the most mistakes first, with the mean "
+    summary="Rows per pair of true and predicted class, of many classes those with the most mistakes first, with the mean "
     "confidence of each cell: a high confidence off the diagonal is a confident mistake.",
     reference="Kohavi & Provost 1998",
 )
@@ -123,14 +123,14 @@ class Confusion(SampleFigure):
 
     @property
     def usual(self) -> IntArray:
-        """Classes drawn by default: those of the most frequent mistakes, in this order."""
+        """Classes drawn by default, in their order: all, or of many those of the most frequent mistakes, in this order."""
+        if len(self.class_names) <= SHOWN:
+            return np.arange(len(self.class_names))
         at = self.mistakes()[: 4 * SHOWN]
         pairs = np.stack([self.true[at], self.predicted[at]], axis=1).ravel()
-        # With many classes, those with the most mistakes need not be confused with each other; so take whole pairs.
-        first = (
-            np.concatenate([pairs, self.ranked]) if len(self.class_names) > SHOWN else self.ranked
-        )
-        return np.asarray(list(dict.fromkeys(first.tolist()))[:SHOWN], dtype=np.intp)
+        # Those with the most mistakes need not be confused with each other; so take whole pairs.
+        first = np.concatenate([pairs, self.ranked]).tolist()
+        return np.asarray(list(dict.fromkeys(first))[:SHOWN], dtype=np.intp)
 
     def share(self, by: By = "true") -> FloatArray:
         """Share of each cell among the rows of its true class, or of its predicted class, shape (P,)."""
@@ -202,7 +202,7 @@ class Confusion(SampleFigure):
         by : {"true", "predicted"}
             Whether colours show shares of the true class or of the predicted class.
         classes : sequence of int
-            Indices of the classes to draw; by default up to twelve classes of the most frequent mistakes.
+            Indices of the classes to draw; by default all, or of more than twelve those of the most frequent mistakes.
         selected : (int, int), optional
             True and predicted class of a cell to frame; ignored unless both classes are drawn.
         **page

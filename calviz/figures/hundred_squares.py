@@ -286,9 +286,11 @@ def words(result: MetricResult, noise: str) -> str:
 
 
 def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
-    """Return a common scale of all bullets that contains 0."""
-    values = [0.0, *(place for one in bullets if one is not None for place in one.extent)]
+    """Return a common scale of all bullets; it contains 0, unless all would then lie beyond its middle."""
+    values = [place for one in bullets if one is not None for place in one.extent] or [0.0]
     low, high = min(values), max(values)
+    if not 0 < high / 2 < low:
+        low, high = min(low, 0.0), max(high, 0.0)
     room = _PAD * ((high - low) or 1.0)
     return low - room, high + room
 

@@ -19,8 +19,8 @@ from calviz.core.events import Reduction
 from calviz.core.words import capitalised, counted, p_value, plotly_text, score_and_hit, shorten
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts
-from calviz.figures.marks import Picture, Sheet, Trace, diagonal, line
-from calviz.sample.sample import Sample, bin_sums, where_words
+from calviz.figures.marks import Picture, ScoreAxes, Sheet, Trace, diagonal, line
+from calviz.sample.sample import Sample, bin_sums, event_sums, where_words
 from calviz.verdicts.evaluation import scale_of, value_text
 from calviz.verdicts.watching import WatchState
 
@@ -411,26 +411,29 @@ def _by_gap(r: OverTime, one: Period) -> str:
 
 #: Most curves or panels; further levels are pooled into the last one.
 MOST = 12
-#: Rows of a bin that a curve has at least, and its largest number of bins.
-BIN_ROWS, BINS = 15, 10
+#: Rows of a bin that a curve has at least, hits and misses per bin, and its largest number of bins.
+BIN_ROWS, BIN_HITS, BINS = 15, 5, 10
 #: Side of a panel whose width is not known, gap between panels, and margins left, right, above and below, in pixels.
 _SIDE, _GAP, _MARGINS = 190, 26, (56, 16, 24, 52)
 
 
 class LevelCurve(NamedTuple):
-    """A curve: name, rows, mean score and share of hits of each equal-mass bin, shape (M,) each."""
+    """A curve: name, rows, mean score and share of hits of each equal-mass bin, shape (M,) each, with its 95 % interval."""
 
     name: str
     rows: int
     score: FloatArray
     observed: FloatArray
+    low: FloatArray
+    high: FloatArray
 
     @classmethod
     def of(cls, name: str, sample: Sample) -> Self:
         """Bin rows into equal masses."""
-        rows = sample.data.rows
-        sums = sample.view(bin_sums, bins=max(min(rows // BIN_ROWS, BINS), 1), scheme="equal-mass")
-        return cls(name, rows, sums.confidence, sums.accuracy)
+        rows, share = sample.data.rows, float(sample.view(event_sums).accuracy[0])
+        most = min(rows // BIN_ROWS, round(rows * min(share, 1 - share)) // BIN_HITS, BINS)
+        sums = sample.view(bin_sums, bins=max(most, 1), scheme="equal-mass")
+        return cls(name, rows, sums.confidence, sums.accuracy, *sums.share_interval(0.95))
 
 
 @dataclass(frozen=True, eq=False)
@@ -502,14 +505,21 @@ class CurvesByLevel(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per point."""
-        every = (*self.curves, self.pooled)
-        sizes = [c.score.size for c in every]
+        levels, rows, *of_bins = zip(*self.curves, self.pooled, strict=True)
+        sizes = [score.size for score in of_bins[0]]
+        names = ("mean_score", "observed", "low", "high")
         return {
-            "level": np.repeat([c.name for c in every], sizes),
-            "rows": np.repeat([c.rows for c in every], sizes),
-            "mean_score": np.concatenate([c.score for c in every]),
-            "observed": np.concatenate([c.observed for c in every]),
+            "level": np.repeat(levels, sizes),
+            "rows": np.repeat(rows, sizes),
+            **dict(zip(names, map(np.concatenate, of_bins), strict=True)),
         }
+
+    @property
+    def axes(self) -> ScoreAxes:
+        """Axes that all panels share, zoomed as those of a reliability diagram."""
+        shown = self.columns()
+        high = np.minimum(shown["high"], marks.ZOOMED)
+        return ScoreAxes(marks.end_of(shown["mean_score"], shown["observed"], high))
 
     def caption(self) -> tuple[str, ...]:
         """Name, rows and reduction."""
@@ -537,14 +547,9 @@ def _curve(curve: LevelCurve, colour: str, **attributes: Any) -> Trace:
     return line(curve.score, curve.observed, colour, hover=hover, **attributes)
 
 
-def _square(sheet: Sheet, key: str, dtick: float, **more: Any) -> dict[str, Any]:
+def _square(sheet: Sheet, axes: ScoreAxes, key: str, dtick: float, **more: Any) -> dict[str, Any]:
     """Both axes of a square panel; `more` has attributes of the x axis under "x" and of the y axis under "y"."""
-    same: Trace = {
-        "range": [-0.02, 1.02],
-        "tickmode": "linear",
-        "dtick": dtick,
-        "tickformat": ".2~f",
-    }
+    same = axes.unit() | {"tickmode": "linear", "dtick": dtick * axes.end, "tickformat": ".3~f"}
     same["constrain"] = "domain"
     across = sheet.axis(more["titles"][0], anchor=f"y{key}", **same, **more["x"])
     up: Trace = {"anchor": f"x{key}", "scaleanchor": f"x{key}", "scaleratio": 1}
@@ -575,7 +580,7 @@ def _overlaid(figure: CurvesByLevel, sheet: Sheet) -> Picture:
         traces,
         inner=min((sheet.width or 440) - left - right, 380),
         margins=_MARGINS,
-        **_square(sheet, "", 0.25, titles=_titles(figure), x={}, y={}),
+        **_square(sheet, figure.axes, "", 0.25, titles=_titles(figure), x={}, y={}),
     )
 
 
@@ -588,6 +593,7 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
     side = min((room - (columns - 1) * _GAP) / columns, 220)
     height = rows * side + (rows - 1) * (_GAP + 8)
     axes: dict[str, Any] = {}
+    scale = figure.axes
     notes: list[Trace] = []
     traces: list[Trace] = []
     names = words.told_apart([c.name for c in figure.curves], max(10, int(side / 8)))
@@ -598,16 +604,19 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
         x: Trace = {"domain": [(column + 0.06) / columns, (column + 0.94) / columns]}
         x |= {"showticklabels": number + columns >= count}
         y: Trace = {"domain": [max(top - side / height, 0), top], "showticklabels": column == 0}
-        axes |= _square(sheet, key, 0.5, titles=("", ""), x=x, y=y)
+        axes |= _square(sheet, scale, key, 0.5, titles=("", ""), x=x, y=y)
         notes.append(
             marks.heading(plotly_text(names[number]), p, (f"x{key} domain", f"y{key} domain"), 2)
         )
         own: Trace = {"xaxis": f"x{key}", "yaxis": f"y{key}"}
         entry = own | {"showlegend": number == 0}
+        sides = curve.high - curve.observed, curve.observed - curve.low
+        ends = marks.whiskers(*sides, p.blue, thickness=1, width=0)
+        name = "Rows of the panel, 95 % intervals"
         traces += [
             diagonal(p) | own | {"showlegend": False},
             _curve(figure.pooled, p.neutral, width=1, name="All rows", **entry),
-            _curve(curve, p.blue, points={"size": 5}, name="Rows of the panel", **entry),
+            _curve(curve, p.blue, points={"size": 5}, name=name, error_y=ends, **entry),
         ]
     across, up = _titles(figure)
     paper: Trace = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13}}

@@ -449,8 +449,9 @@ class Reliability(ScoreFigure):
         return " ".join(parts)
 
     def gap_lines(self, *beside: Reliability) -> str:
-        """Which gaps of these diagrams are drawn as which lines: "Gaps: solid too high, dotted too low. "; those up to 2 points lie under their marks."""
-        gap = np.concatenate([figure.gap for figure in (self, *beside)])
+        """Which gaps of these diagrams are drawn as which lines: "Gaps: solid too high, dotted too low. "; those up to 2 % of the axes lie under their marks."""
+        every = (self, *beside)
+        gap = np.concatenate([figure.gap for figure in every]) / max(f.end() for f in every)
         kinds = {"solid too high": gap > 0.02, "dotted too low": gap < -0.02}
         said = ", ".join(kind for kind, are in kinds.items() if are.any())
         return said and f"Gaps: {said}. "
@@ -468,10 +469,11 @@ class Reliability(ScoreFigure):
         off = self.worst
         if off is not None:
             where = words.between(float(self.low[off]), float(self.high[off]))
+            gap, seen = float(self.expected_gap[off]), abs(float(self.gap[off]))
             rows = self.sums.row_words(int(self.bin[off]))
             yield (
                 f"Of the bins outside their interval (95 % for all bins together), that {where} is furthest off: on new rows, its "
-                f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({points(abs(float(self.gap[off])))} on these {rows})."
+                f"scores are {words.expected_gap(gap)} ({points(seen, words.gap_decimals(gap))} on these {rows})."
             )
         elif self.named:
             yield "No bin lies outside its interval (95 % for all bins together)."

@@ -202,7 +202,8 @@ class Diagram:
         x = np.stack([score, score, no_line], axis=1)
         y = np.stack([observed, score, no_line], axis=1)
         # A gap that a point covers, but for less than a dash, is not seen.
-        seen = (np.abs(f.gap) * self._side > self._sizes / 2 + 3) | bool(self.axes.floor)
+        long = np.abs(f.gap) * self._side / self.axes.end > self._sizes / 2 + 3
+        seen = long | bool(self.axes.floor)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
                 yield marks.line(
@@ -479,11 +480,11 @@ class Diagram:
         at = f.worst
         if at is None or self.marks == "bars" or self.beside or self._side < _LABELLED:
             return
-        gap, score = float(f.gap[at]), float(f.mean_score[at])
+        gap, expected, score = (float(v[at]) for v in (f.gap, f.expected_gap, f.mean_score))
         below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
         corners = [above, below] if gap < 0 else [below, above]
-        size, way = expected_gap(float(f.expected_gap[at])).split(" too")
-        last = f"({points(abs(gap))} on these {f.sums.row_words(int(f.bin[at]))})"
+        size, way = expected_gap(expected).split(" too")
+        last = f"({points(abs(gap), words.gap_decimals(expected))} on these {f.sums.row_words(int(f.bin[at]))})"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(last)))
         yield marks.label(

@@ -124,7 +124,7 @@ class SliceGaps(Figure):
             return ""
         first, *off = r.named
         ends = first.expected_interval if first.gap > 0 else first.expected_interval.turned
-        size = f"95 % CI {_ends(ends)} points; {points(abs(first.gap))} on these {counted(first.rows, 'row')}"
+        size = f"95 % CI {_ends(ends)} points; {points(abs(first.gap), words.gap_decimals(first.expected))} on these {counted(first.rows, 'row')}"
         gap = words.expected_gap(first.expected)
         said = size if gap in self.headline else f"{capitalised(gap)} ({size})"
         text = f"{said}.{f' {r.counted_off} beyond chance.' * (not r.rest)}"

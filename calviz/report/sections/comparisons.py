@@ -317,6 +317,8 @@ def _by_level(
             "level": ("level", lambda name: shorten(name, 60)),
             "mean_score": ("mean score", percent),
             "observed": ("observed", percent),
+            "low": ("95 % CI from", percent),
+            "high": ("to", percent),
         },
     )
     for note in summary.notes:

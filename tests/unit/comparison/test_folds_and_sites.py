@@ -324,6 +324,27 @@ def test_of_many_sites_the_small_ones_share_a_panel():
         assert {t.xaxis for t in drawn.data} == {f"x{k or ''}" for k in (0, *range(2, 13))}
 
 
+def test_panels_of_a_rare_event_are_zoomed_and_have_intervals():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0, 0.06, 6_000)
+    data = calviz.Predictions(
+        probs=score, labels=rng.random(6_000) < score, groups={"site": np.arange(6_000) % 3}
+    )
+    figure = CurvesByLevel.compute(data, "site", panels=True)
+    assert 0.06 < figure.axes.end < 0.16
+    drawn = figure.plot(width=700)
+    axes = (*drawn.select_xaxes(), *drawn.select_yaxes())
+    assert {round(a.range[1], 6) for a in axes} == {round(1.035 * figure.axes.end, 6)}
+    frame = figure.frame()
+    assert ((frame.low <= frame.observed) & (frame.observed < frame.high)).all()
+    assert sum(t.error_y.array is not None for t in drawn.data) == 3
+    # Bins of a site with few events have some each.
+    few = CurvesByLevel.compute(
+        calviz.Predictions(probs=score, labels=np.arange(6_000) < 36, groups=data.groups), "site"
+    )
+    assert {c.score.size for c in few.curves} == {2}
+
+
 # ---- The command line
 
 

@@ -339,6 +339,7 @@ def test_cells_against_scikit_learn():
         np.testing.assert_array_equal(counts[figure.true, figure.predicted], figure.rows)
         np.testing.assert_allclose(shares[figure.true, figure.predicted], figure.share(by))
     assert figure.rows.sum() == p.n
+    assert figure.usual.tolist() == list(range(p.n_classes))
     assert figure.wrong == np.count_nonzero(guess != p.labels)
     for t, g, c in zip(figure.true, figure.predicted, figure.confidence, strict=True):
         assert c == pytest.approx(confidence[(p.labels == t) & (guess == g)].mean())

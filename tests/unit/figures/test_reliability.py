@@ -149,6 +149,12 @@ def test_only_gaps_that_are_drawn_are_named():
     assert high.gap_lines(right) == "Gaps: solid too high. "
     assert right.gap_lines(high, low) == "Gaps: solid too high, dotted too low. "
     assert right.gap_lines() == ""
+    # On axes that end where the scores do, a gap of less than 2 points is seen.
+    rare = calviz.Predictions(probs=np.full(4_000, 0.03), labels=np.arange(4_000) < 60)
+    figure = Reliability.compute(rare, reduction="positive", band=False)
+    assert figure.gap_lines() == "Gaps: solid too high. "
+    named = {t.name for t in figure.plot(width=480).data if t.showlegend and t.visible}
+    assert {n for n in named if "(gap)" in n} == {"Forecast too high (gap)"}
 
 
 def test_no_band_if_none_is_wanted():

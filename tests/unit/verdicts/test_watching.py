@@ -25,6 +25,7 @@ from benchmarks.claims.watching import (
     year,
     years,
 )
+from calviz.comparison.advice import change_words
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import InputError, NotAvailable, OptionError
@@ -706,9 +707,12 @@ def test_title_sentence_and_finding_name_a_change_and_which_side_is_off():
     assert no_fix_words(verdict) == NOT_SINCE
     result = calviz.compare(data, ["temperature"], metrics=["brier"], resamples=100)
     assert result.advice.caveat == result.advice.reasons[0] == f"{verdict.headline}. {NOT_SINCE}"
+    # The command that fits a map says it too, but for the fitting rows, where these are given.
+    assert change_words(data) == result.advice.caveat
     # A change is looked for in the rows whose verdict is shown, of which maps are fitted on others.
     splits = np.where(times < np.datetime64(day), "calibration", "test")
     late = calviz.compare(replace(data, splits=splits), ["temperature"], resamples=100)
+    assert change_words(replace(data, splits=splits), split="test") == ""
     assert (late.advice.caveat, calviz.verdict(data.take(splits == "test")).changed) == ("", "")
     # One half by itself has not changed, and what is calibrated is said to be.
     early = calviz.verdict(data.take(np.flatnonzero(times < np.datetime64(day))))
