@@ -8,22 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core import entry_specs, events, predictions
+from calviz.core import entry_specs, events, predictions, words
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRATED, MetricResult
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
-from calviz.core.words import (
-    ENDED,
-    NOT_SINCE,
-    bins_words,
-    condition,
-    counted,
-    decimal,
-    decimals_for,
-    listed,
-    shorten,
-    told_apart,
-    within_sentence,
-)
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.verdicts.evaluation import Written, name_of, quoted, value_text
@@ -54,7 +41,7 @@ class RowsUsed:
     @property
     def words(self) -> str:
         """Which rows they are, and how many: "split 'test' (4,000 rows)"."""
-        return f"{self.how} ({counted(self.rows, 'row')})"
+        return f"{self.how} ({words.counted(self.rows, 'row')})"
 
 
 #: The two proper scores that may disagree about a map.
@@ -216,7 +203,7 @@ class Compared(Displayed, Generic[R]):
     @property
     def bins_words(self) -> str:
         """The bins in words: "15 equal-width bins"."""
-        return bins_words(self.bins, self.scheme)
+        return words.bins_words(self.bins, self.scheme)
 
     def usual(self) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""
@@ -239,7 +226,7 @@ class Compared(Displayed, Generic[R]):
         """Summarise the result: the methods or models with the main metrics, and why some have none."""
         columns = self.columns(self.usual())
         return Summary(
-            title=f"of {counted(len(self), self.KIND)}",
+            title=f"of {words.counted(len(self), self.KIND)}",
             header=(self.KIND, *(c.heading for c in columns)),
             rows=tuple((k, *(c.text(k) for c in columns)) for k, r in self.results.items() if r.ok),
             notes=tuple(f"{k}: {r.reason}" for k, r in self.results.items() if not r.ok),
@@ -263,8 +250,8 @@ class Compared(Displayed, Generic[R]):
         of = [(int(r.details.get("clipped_rows", 0)), key) for key, r in some]
         rows, name = max(of, default=(0, ""))
         says = f"with probability 0 for what happened: the NLL counts each as a loss of 36, not as infinite{'; the Brier score decides' * ('brier' in self.directions)}"
-        whose = f" of '{shorten(name, 40)}'" * (self.KIND != "method")
-        return f"{counted(rows, 'row')}{whose} {says}." if rows else ""
+        whose = f" of '{words.shorten(name, 40)}'" * (self.KIND != "method")
+        return f"{words.counted(rows, 'row')}{whose} {says}." if rows else ""
 
     def _of(self, metric: str) -> dict[str, MetricResult]:
         return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}
@@ -396,7 +383,7 @@ class Comparison(Compared[MethodResult]):
         advice = self.advice
         return replace(
             super().summary(),
-            title=f"of '{shorten(self.name)}': {counted(len(self), 'method')}, {self.rows_words()}",
+            title=f"of '{words.shorten(self.name)}': {words.counted(len(self), 'method')}, {self.rows_words()}",
             verdict="" if advice is None else f"{advice.headline}. {advice.reasons[0]}",
         )
 
@@ -409,7 +396,7 @@ class Comparison(Compared[MethodResult]):
     def rows_words(self, written: Callable[[str], str] = str) -> str:
         """Say which are the fitting rows and the evaluation rows, as the end of a sentence; `written` escapes or shortens the names of splits."""
         fit, judged = self.fit, self.evaluation
-        on = f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)})"
+        on = f"fitted on {words.counted(fit.rows, 'row')} ({written(fit.how)})"
         return f"{on}, judged on {judged.rows:,} ({written(judged.how)})"
 
     @property
@@ -525,7 +512,7 @@ class Advice:
     @property
     def caveat(self) -> str:
         """What a change in time means for the advice; "" without one."""
-        return self.reasons[0] if self.reasons[0].endswith((ENDED, NOT_SINCE)) else ""
+        return self.reasons[0] if self.reasons[0].endswith((words.ENDED, words.NOT_SINCE)) else ""
 
     @property
     def headline(self) -> str:
@@ -620,7 +607,7 @@ class BetterWhere:
     @property
     def where(self) -> str:
         """The slice in words."""
-        return condition(*self.condition)
+        return words.condition(*self.condition)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -676,8 +663,8 @@ class ModelComparison(Compared[ModelResult]):
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
         shared = super().summary()
-        of = counted(self.rows, "row")
-        return replace(shared, title=f"{shared.title}: {of}, {shorten(self.reduction)}")
+        of = words.counted(self.rows, "row")
+        return replace(shared, title=f"{shared.title}: {of}, {words.shorten(self.reduction)}")
 
     @cached_property
     def samples(self) -> dict[str, Sample]:
@@ -687,7 +674,7 @@ class ModelComparison(Compared[ModelResult]):
 
     def short_names(self) -> dict[str, str]:
         """Return the names of the models as sentences show them."""
-        return dict(zip(self.models, told_apart(self.models, 80), strict=True))
+        return dict(zip(self.models, words.told_apart(self.models, 80), strict=True))
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """Return the metric of `one` minus that of `other`; None without paired resamples."""
@@ -780,7 +767,7 @@ def headline(comparison: ModelComparison, metric: str) -> str:
         return f"By {label}, the models are not told apart: '{short[best]}' leads ({value}), perhaps by chance."
     text = f"By {label}, '{short[best]}' {'leads' if tied else 'is best'} ({value})"
     if tied:
-        text += f"; {listed([short[name] for name in tied])} {'is' if len(tied) == 1 else 'are'} not told apart from it"
+        text += f"; {words.listed([short[name] for name in tied])} {'is' if len(tied) == 1 else 'are'} not told apart from it"
     if others:
         which = "the other is" if others == 1 else f"the other {others:,} are"
         text += f"; {which} worse beyond noise"
@@ -802,13 +789,15 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
     if now == then:
         return ""
     short = comparison.short_names()
-    method = within_sentence(RECALIBRATORS[after.method].label)
+    method = words.within_sentence(RECALIBRATORS[after.method].label)
 
     def lead(of: ModelComparison, state: str) -> str:
         best, *tied = of.tied_with_best(metric)
         if len(tied) == len(of.ranking(metric)) - 1:
             return f"the models are not told apart{state and ' as they are'}"
-        beside = f", not told apart from {listed([short[name] for name in tied])}" if tied else ""
+        beside = (
+            f", not told apart from {words.listed([short[name] for name in tied])}" if tied else ""
+        )
         return f"'{short[best]}' {'leads' if tied else 'is best'}{state}{beside}"
 
     return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
@@ -837,7 +826,9 @@ def where_words(comparison: ModelComparison) -> str:
     for name in dict.fromkeys(one.better for one in comparison.where):
         of = [one for one in comparison.where if one.better == name]
         named = [f"{o.where} ({o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
-        more = f", and in {counted(len(of) - MOST_NAMED, 'more slice')}" * (len(of) > MOST_NAMED)
+        more = f", and in {words.counted(len(of) - MOST_NAMED, 'more slice')}" * (
+            len(of) > MOST_NAMED
+        )
         parts.append(f"'{short[name]}' is better where {' and where '.join(named)}{more}")
     return f"By {METRICS[metric].label}, {whole} on all rows{' together' * (not tied)}, but {'; '.join(parts)}."
 
@@ -858,13 +849,15 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
     after = comparison.after
     if after is None or after.fit is None:
         return ()
-    map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, one map for all its rows, fitted on {counted(after.fit.rows, 'row')} ({after.fit.how})."
-    said = {key: words for key in after.pairs if (words := after_map_words(comparison, key))}
+    map_ = f"After recalibration: {RECALIBRATORS[after.method].label} of each model, one map for all its rows, fitted on {words.counted(after.fit.rows, 'row')} ({after.fit.how})."
+    said = {key: text for key in after.pairs if (text := after_map_words(comparison, key))}
     for key in said:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (decimal(v, decimals_for(*shown, least=4, most=9)) for v in shown)
+        value, low, high = (
+            words.decimal(v, words.decimals_for(*shown, least=4, most=9)) for v in shown
+        )
         map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
