@@ -393,9 +393,8 @@ class Judged(metric_results.Displayed):
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
         spec, looked = entry_specs.RECALIBRATORS[method], np.flatnonzero(self.looked)
-        fitting.check_fitting_rows(
-            fitting.make(spec, every, {}), self.predictions, every.labels[looked]
-        )
+        made = fitting.make(spec, every, {})
+        fitting.check_fitting_rows(made, self.predictions, every.labels[looked])
         rarer = int(np.bincount(every.labels[looked]).min())
         if rarer < 2:
             raise NotAvailable("recalibrating the judge needs two human labels of each class.")
@@ -409,7 +408,6 @@ class Judged(metric_results.Displayed):
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
             scores, labels = fitting.scores_of(every.take(looked[part != fold]))
-            made = fitting.make(spec, every, {})
             fitted = made.fit(scores, labels, **fitting.columns_to_fit(made, every))
             mapped = fitting.apply_map(every, fitted.to_dict())
             assert isinstance(mapped, Predictions)
@@ -512,7 +510,6 @@ class Judged(metric_results.Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz judge --json``."""
         told = ("sensitivity", "specificity", "kappa", "agreement")
-        also = {"grades": self.grades, "cluster": self.by_items}
         return {
             "schema": 1,
             "rows": self.rows,
@@ -527,7 +524,7 @@ class Judged(metric_results.Displayed):
             "differences": [
                 {key: getattr(d, key) for key in (*vars(d), "verdict")} for d in self.differences
             ],
-        } | {key: text for key, text in also.items() if text}  # fmt: skip
+        } | {k: text for k, text in (("grades", self.grades), ("cluster", self.by_items)) if text}  # fmt: skip
 
     @claim(
         "judge",

@@ -540,9 +540,7 @@ def read_judge(
             except InputError as error:
                 line = None if error.row is None else table.line(error.row - 1)
                 raise error.but(line=line) from None
-            people = said.human.values
-            same = (n for n in items if share_labels(Factor.of(read[n]).codes, people))
-            found = next(same, "")
+            found = next((n for n in items if share_labels(Factor.of(read[n]).codes, said.human.values)), "")  # fmt: skip
             share, asked = (read[n] if n else None for n in (chance, question or found))
             if isinstance(share, Factor):
                 raise InputError("the chances are not numbers", column=chance)

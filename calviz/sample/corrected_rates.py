@@ -440,9 +440,7 @@ def p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
     rng, observed, drawn = np.random.default_rng(0), 0.0, np.zeros(DRAWS)
     for hits, rows in tables:
         share = hits.sum() / rows.sum()
-        every = rng.multivariate_hypergeometric(
-            rows, int(hits.sum()), size=DRAWS, method="marginals"
-        )
+        every = rng.multivariate_hypergeometric(rows, int(hits.sum()), DRAWS, "marginals")
         spread = rows * share * (1 - share)
         observed += float((np.square(hits - rows * share) / spread).sum())
         drawn += (np.square(every - rows * share) / spread).sum(axis=1)
