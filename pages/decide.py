@@ -21,12 +21,12 @@ from calviz.app import (
     session,
     tables_and_cards,
 )
-from calviz.app.session import Settings, md
-from calviz.comparison.judging import Judged, judged
+from calviz.app.session import Settings, md, on_screen
+from calviz.comparison.judging import MOST_COMPARED, Judged, judged
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction
 from calviz.core.words import shorten
-from calviz.data.judge_columns import read_judge
+from calviz.data.judge_columns import read_judge, to_compare
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
@@ -201,30 +201,38 @@ def judge(chosen: Settings) -> None:
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
         )
+    key = f"{chosen.entry.content_key}#{chosen.whole.name}"
+    usual = _judged(key, None, None, (), chosen)
     groups = {name: shorten(name, 40) for name in chosen.whole.groups}
     by = st.selectbox(
         "Compare",
         (*groups, None),
+        index=[*groups, None].index(to_compare(chosen.whole.groups, MOST_COMPARED)),
         format_func=lambda name: groups.get(name, "no groups"),
         key="calviz.judge.by",
         width=420,
         help="Each group is corrected by its own labels.",
     )
+    columns = ("", *chosen.entry.loaded.recognition.columns)
     question = st.selectbox(
-        "Rows of one question",
-        (None, *chosen.entry.loaded.recognition.columns),
-        format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
+        "Rows of one question or item",
+        columns,
+        index=columns.index(usual.by_items),
+        format_func=lambda name: shorten(name, 40) or "each row is one",
         key="calviz.judge.cluster",
         width=420,
         help="Where several rows belong to a question, intervals are those of questions, and systems are compared question by question.",
     )
-    key = f"{chosen.entry.content_key}#{chosen.whole.name}"
-    found = _judged(key, by, question, chosen)
+    words = (usual.event, usual.no) if usual.no else ()
+    event = st.selectbox("The rate of", words, key="calviz.judge.event", width=420) if words else ""
+    words = tuple(sorted(words, key=lambda word: word == event))  # as class names, no comes first
+    # That a column is taken anyhow is said.
+    found = _judged(key, by, None if question == usual.by_items else question, words, chosen)
+    summary = found.summary()
     say(found.headline)
-    st.markdown(md(" ".join((found.sentence(), *found.summary().lines)), 1_000))
+    st.markdown(md(on_screen(" ".join((found.sentence(), *summary.lines))), 1_000))
     for remark in found.remarks():
         st.warning(md(remark, 1_000), icon=":material/warning:")
-    summary = found.summary()
     table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
     screen.table(table, alt="Rates by each method, and how far judge and people agree")
     if found.differences:
@@ -253,14 +261,11 @@ def _more_labels(found: Judged) -> None:
     screen.chart(
         LabelWidths.compute(found), key="judge.widths", filename="label-widths", own_caption=True
     )
-    free = found.rows - found.labelled
+    free = found.items - found.labelled
     if not free:
         return
-    rows = int(
-        st.number_input(
-            "Rows to label next", 1, free, min(50, free), key="calviz.judge.next", width=420
-        )
-    )
+    what, key = f"{found.unit.capitalize()}s to label next", "calviz.judge.next"
+    rows = int(st.number_input(what, 1, free, min(50, free), key=key, width=420))
 
     def table() -> pd.DataFrame:
         following = found.next(rows)
@@ -276,16 +281,12 @@ def _more_labels(found: Judged) -> None:
 
 
 @session.cached_results(4)
-def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
+def _judged(key: str, by: str | None, question: str | None, words: tuple[str, ...], _settings: Settings) -> Judged:  # fmt: skip
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
-    names, model = entry.options.class_names or (), entry.loaded.recognition.model_column
+    names, model = words + (entry.options.class_names or ()), entry.loaded.recognition.model_column
     of = (model, _settings.whole.name) if model else None  # each of them is a judge
-    return judged(
-        read_judge(
-            entry.source, by=by, cluster=question, class_names=names, name=entry.title, of=of
-        )
-    )
+    return judged(read_judge(entry.source, by=by, cluster=question, class_names=names, name=entry.title, of=of))  # fmt: skip
 
 
 navigation.enter()

@@ -319,6 +319,35 @@ for each in (2, 4):
     )(_differ)
 
 
+# ---- Verdicts of several judges on items that people labelled once
+
+
+def judges(rng, labelled, each=3, number=600, number_more=0.0) -> Judged:
+    """Several judges of the same items, whose human label stands on all their rows; each judge, and each item, has error rates of its own."""
+    item, who = np.repeat(np.arange(number), each), np.tile(np.arange(each), number)
+    people = rng.random(number) < 0.4
+    right = (rng.beta(4, 1, number)[item] + np.linspace(0.6, 0.9, each)[who]) / 2
+    verdicts = np.where(rng.random(item.size) < right, people[item], ~people[item]).astype(float)
+    chance = np.where(people, 1 + number_more, 1.0) if number_more else np.ones(number)
+    seen = np.zeros(number, dtype=bool)
+    seen[rng.choice(number, labelled, replace=False, p=chance / chance.sum())] = True
+    by = {"judge": who, "task": (np.arange(number) % 4)[item]}
+    return judge(verdicts, np.where(seen, people, np.nan)[item], by, cluster=item)
+
+
+for each, labelled in product((3, 6), (50, 200)):
+    what = f"{each} judges of 600 items, of which {labelled} have one human label each"
+    simulation(
+        "judge", "the interval covers, several judges", what, at_least=0.93, at_most=0.98, files=500
+    )(lambda rng, a=(labelled, each): holds(_recommended(judges(rng, *a)), 0.4))
+    simulation(
+        "judge-errors", "labelled rows said to be unlike that are not, several judges", what, at_most=0.05, files=500
+    )(lambda rng, a=(labelled, each): judges(rng, *a).unlike <= 0.05)  # fmt: skip
+simulation(
+    "judge-errors", "labelled rows found unlike, several judges", "3 judges of 600 items, of which those that are yes are labelled 3 times as often", at_least=0.9
+)(lambda rng: judges(rng, 200, number_more=2.0).unlike <= 0.05)  # fmt: skip
+
+
 # ---- How many labels
 
 

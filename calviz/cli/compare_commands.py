@@ -610,7 +610,8 @@ def judge(
         Probability with which each row was chosen to be labelled, if not all had the same.
     cluster : COL
         The question, where several rows belong to one: intervals are those of questions, and systems that answer the same ones are compared
-        question by question. '' if a log that asks a question again should be read without.
+        question by question. Left out, it is the question of a log that asks it again, or the item whose rows share one human label, as
+        those of several judges do; '' counts each row by itself.
     class_names : NAME,NAME
         The words for no and yes, such as bad,good; or the grades: 3,4 where 4 or more is yes, 1,5 for a scale; or both, one after the other.
     confidence
@@ -620,7 +621,7 @@ def judge(
     width
         How many labels an interval of this width needs, such as .05.
     next : ROWS
-        Draw so many rows to label next (with --out).
+        Draw so many rows to label next, or items whose rows share one label (with --out).
     out : FILE.csv
         With --next: a line for each row of FILE, whether to label it, and its chance for --chance.
     seed

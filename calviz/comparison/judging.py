@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison import fitting
-from calviz.core import entry_specs, errors
+from calviz.core import entry_specs, errors, words
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, level_text, p_value, percent, points, shorten
-from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
+from calviz.data.judge_columns import JudgeColumns, as_groups, share_labels, yes_or_score
 from calviz.sample import corrected_rates, metric_results
 from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
 
@@ -27,6 +27,8 @@ from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstima
 LEVEL = 0.05
 #: More groups than this are not compared in pairs; columns with more values hold names rather than groups.
 MOST_COMPARED, MOST_GROUPS = 12, 1_000
+#: Groups that a summary shows.
+_SHOWN = 20
 #: Folds of the labelled rows whose maps recalibrate each other.
 FOLDS = 5
 #: Share of the next labels that is drawn alike from all rows, so that a wrong idea of where the judge errs costs little.
@@ -144,6 +146,10 @@ class Judged(metric_results.Displayed):
         The question of each row, where rows of one question depend on each other.
     grades : str
         What grades were chosen to mean; "" if there are none.
+    by_items : str
+        The column of `cluster`, if nobody but the rows said so.
+    no : str
+        What the column says where the event is not; "" if that is no word.
     """
 
     score: FloatArray
@@ -155,6 +161,8 @@ class Judged(metric_results.Displayed):
     event: str = "yes"
     cluster: IntArray | None = None
     grades: str = ""
+    by_items: str = ""
+    no: str = ""
 
     # ---- What is looked at
 
@@ -169,9 +177,40 @@ class Judged(metric_results.Displayed):
         return ~np.isnan(self.human)
 
     @cached_property
+    def _item(self) -> IntArray:
+        """What people label, of each row, from 0 on: the question, if its rows share one human label, else the row."""
+        if self.cluster is None or not share_labels(self.cluster, self.human):
+            return np.arange(self.rows)
+        return np.unique(self.cluster, return_inverse=True)[1]
+
+    @property
+    def items(self) -> int:
+        """Number of what people label: items, if the rows of one share its label, else rows."""
+        return int(self._item.max()) + 1
+
+    @property
+    def unit(self) -> str:
+        """What people label."""
+        return "row" if self.items == self.rows else "item"
+
+    @cached_property
+    def _of_items(self) -> Judged:
+        """One row for each item: the mean of what is said of it, and the groups that all its rows are in."""
+        item, first = self._item, np.unique(self._item, return_index=True)[1]
+        human = np.full(first.size, np.nan)
+        human[item[self.looked]] = self.human[self.looked]
+        by = {n: f.take(first) for n, f in self.by.items() if (f.codes == f.codes[first][item]).all()}  # fmt: skip
+        chance = None if self.chance is None else self.chance[first]
+        score = np.bincount(item, self.score) / np.bincount(item)
+        return replace(self, score=score, human=human, by=by, chance=chance, kept=first >= 0, cluster=None)  # fmt: skip
+
+    @cached_property
     def labelled(self) -> int:
-        """Number of rows with a human label."""
-        return int(self.looked.sum())
+        """Number of rows with a human label, or of items whose rows share one."""
+        return self._labels(slice(None))
+
+    def _labels(self, rows: Any) -> int:
+        return np.unique(self._item[rows][self.looked[rows]]).size
 
     @property
     def predictions(self) -> Predictions:
@@ -276,7 +315,7 @@ class Judged(metric_results.Displayed):
         cluster = None if self.cluster is None else self.cluster[rows]
         return JudgedGroup(
             rows=rows.size,
-            labelled=sums.n,
+            labelled=self._labels(rows),
             naive=corrected_rates.naive_rate(self.score[rows], self.confidence, cluster),
             corrected=sums.tuned(self.confidence) if enough else None,
             sensitivity=told["sensitivity"] if enough and tp + fn else None,
@@ -354,9 +393,8 @@ class Judged(metric_results.Displayed):
         """
         every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
         spec, looked = entry_specs.RECALIBRATORS[method], np.flatnonzero(self.looked)
-        fitting.check_fitting_rows(
-            fitting.make(spec, every, {}), self.predictions, every.labels[looked]
-        )
+        made = fitting.make(spec, every, {})
+        fitting.check_fitting_rows(made, self.predictions, every.labels[looked])
         rarer = int(np.bincount(every.labels[looked]).min())
         if rarer < 2:
             raise NotAvailable("recalibrating the judge needs two human labels of each class.")
@@ -370,7 +408,6 @@ class Judged(metric_results.Displayed):
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
             scores, labels = fitting.scores_of(every.take(looked[part != fold]))
-            made = fitting.make(spec, every, {})
             fitted = made.fit(scores, labels, **fitting.columns_to_fit(made, every))
             mapped = fitting.apply_map(every, fitted.to_dict())
             assert isinstance(mapped, Predictions)
@@ -387,9 +424,9 @@ class Judged(metric_results.Displayed):
         """
         value, now, n = self.corrected["ppi"].value, self._sums.effective, self._sums.alone
         each = n / self.labelled if self.cluster is not None else 1.0
-        rows = each * self.rows
+        rows = each * self.items
         n = n if self.cluster is not None else self.labelled
-        if alone or self.labelled >= self.rows:
+        if alone or self.labelled >= self.items:
             explained = 0.0
         else:
             explained = min(max((1 / n - 1 / now) / (1 / n - 1 / rows), 0.0), 1.0)
@@ -407,15 +444,15 @@ class Judged(metric_results.Displayed):
         """Say how many labels an interval of this width needs."""
         labels, what = self.needed(width), f"an interval of {points(width)} points"
         if labels is None:
-            return f"Labels of all {self.rows:,} rows do not give {what}."
+            return f"Labels of all {counted(self.items, self.unit)} do not give {what}."
         if labels <= self.labelled:
             return f"The {counted(self.labelled, 'label')} are enough for {what}."
-        return f"About {counted(labels, 'label')} are needed for {what}, {labels - self.labelled:,} more."
+        return f"About {counted(labels, 'label')} are needed for {what}, {labels - self.labelled:,} more{' items' * (self.unit == 'item')}."
 
     def needed(self, width: float) -> int | None:
         """Number of labels for an interval of this width; None if labels of all rows give a wider one."""
         errors.check_level(width, "width")
-        low, high = 1, self.rows
+        low, high = 1, self.items
         if self.width(high) > width:
             return None
         while low < high:
@@ -427,12 +464,18 @@ class Judged(metric_results.Displayed):
         """Draw rows to label next, more of them where judge and people may differ most.
 
         Rows are drawn with probabilities proportional to the standard deviation of the labels among rows of the same verdict, or of the
-        same fifth of the score, mixed with equal ones. Give the `chance` that is returned with the labels: ``judge(..., chance=chance)``.
+        same fifth of the score, mixed with equal ones. Where rows share one label, so many items are drawn. Give the `chance` that is
+        returned with the labels: ``judge(..., chance=chance)``.
 
         References
         ----------
         Neyman 1934; Zrnic & Candes 2024 (active statistical inference), with uniform sampling mixed in.
         """
+        every = np.full(self.kept.size, np.nan)
+        if self.items < self.rows:
+            one = self._of_items.next(rows, seed)
+            every[self.kept] = one.chance[self._item]
+            return Next(np.flatnonzero(self.kept)[np.isin(self._item, one.rows)], every)
         free = np.flatnonzero(~self.looked)
         errors.check_whole("rows", rows, least=1)
         if rows > free.size:
@@ -455,7 +498,6 @@ class Judged(metric_results.Displayed):
         places = rng.random() + np.arange(rows)
         drawn = order[np.searchsorted(np.cumsum(chance[order]), places).clip(max=free.size - 1)]
         before = self.labelled / self.rows if self.chance is None else self.chance
-        every = np.full(self.kept.size, np.nan)
         every[self.kept] = 1 - (1 - before) * (1 - chance)
         return Next(np.flatnonzero(self.kept)[np.sort(drawn)], every)
 
@@ -471,6 +513,7 @@ class Judged(metric_results.Displayed):
         return {
             "schema": 1,
             "rows": self.rows,
+            "items": self.items,
             "labelled": self.labelled,
             "naive": self.naive.to_dict(),
             "corrected": {key: e.to_dict() for key, e in self.corrected.items()},
@@ -481,7 +524,7 @@ class Judged(metric_results.Displayed):
             "differences": [
                 {key: getattr(d, key) for key in (*vars(d), "verdict")} for d in self.differences
             ],
-        } | ({"grades": self.grades} if self.grades else {})  # fmt: skip
+        } | {k: text for k, text in (("grades", self.grades), ("cluster", self.by_items)) if text}  # fmt: skip
 
     @claim(
         "judge",
@@ -535,12 +578,12 @@ class Judged(metric_results.Displayed):
                 found.append(
                     f"Its error rates differ between values of '{shorten(name)}' ({p_value(p)}): compare these by corrected rates only."
                 )
-        off = [shorten(name) for name, g in self.groups.items() if g.adjusted <= LEVEL]
+        off = [name for name, g in self.groups.items() if g.adjusted <= LEVEL]
         if off and len(self.groups) > 1:
-            found.append(f"It is wrong in one direction for: {', '.join(off[:5])}.")
-        bare = [shorten(name) for name, g in self.groups.items() if not g.labelled]
+            found.append(f"It is wrong in one direction for: {words.listed(off, most=5)}.")
+        bare = [name for name, g in self.groups.items() if not g.labelled]
         if bare:
-            found.append(f"Without a label, and so not corrected: {', '.join(bare[:5])}.")
+            found.append(f"Without a label, and so not corrected: {words.listed(bare, most=5)}.")
         if self.unlike <= LEVEL:
             found.append(
                 f"The labelled rows are not drawn alike from all ({p_value(self.unlike)}): the corrected rates are those of rows like them. "
@@ -553,6 +596,8 @@ class Judged(metric_results.Displayed):
     @cached_property
     def unlike(self) -> float:
         """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
+        if self.items < self.rows:
+            return self._of_items.unlike
         p_values = [self._sums.p_of_choice]
         for factor in self.by.values() if self.chance is None and self.cluster is None else ():
             table = corrected_rates.hits_by_group(self.looked, factor.codes, len(factor.levels))
@@ -567,14 +612,19 @@ class Judged(metric_results.Displayed):
         rows = [(name, percent(e.value), _range(e, 100)) for name, e in rates.items()]
         rows += [("kappa", decimal(self.kappa.value, 2), _range(self.kappa, 1))]
         column = f"{shorten(next(iter(self.by)))} = " if len(self.by) == 1 else ""
-        for name, group in list(self.groups.items())[:20]:
+        for name, group in list(self.groups.items())[:_SHOWN]:
             e = group.corrected
             told = ("-", "") if e is None else (percent(e.value), _range(e, 100))
             rows.append((column + shorten(name), *told))
+        if len(self.groups) > _SHOWN:
+            rows.append((f"{_SHOWN} of {len(self.groups):,} groups are shown", "", ""))
+        of = f" ({counted(self.rows, 'row')})" * (self.unit == "item")
+        alike = f"Rows with the same '{shorten(self.by_items)}' share one human label and count as one item (--cluster '' counts each row by itself)."
+        lines = (self.reason(), *[f"{self.grades}."] * bool(self.grades), *[alike] * bool(self.by_items))  # fmt: skip
         return metric_results.Summary(
-            title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
+            title=f"by {counted(self.labelled, 'human label')} of {counted(self.items, self.unit)}{of}",
             verdict=self.sentence(),
-            lines=(self.reason(), *([f"{self.grades}."] if self.grades else [])),
+            lines=lines,
             header=("", "rate", f"{level_text(self.confidence)} interval"),
             rows=tuple(rows),
             notes=(*self.remarks(), *(d.sentence() for d in self.differences[:10])),
@@ -668,35 +718,26 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
             raise InputError(f"'{name}' has {len(column):,} values for {score.size:,} rows")
     if chance is not None and not (fair := ((chance > 0) & (chance <= 1)) | ~said).all():
         row = int(np.argmin(fair))
-        raise InputError(
-            f"the chance {chance[row]:g} is not a probability above 0", row=row + 1, column="chance"
-        )
+        what = f"the chance {chance[row]:g} is not a probability above 0"
+        raise InputError(what, row=row + 1, column="chance")
     if (most := max((len(factor.levels) for factor in by.values()), default=0)) > MOST_GROUPS:
         raise OptionError(f"'by' has {most:,} values, at most {MOST_GROUPS:,} are compared.")
     if not said.any() or np.ptp(score[said]) == 0:
         what = "says nothing" if not said.any() else f"says {score[said][0]:g} of every row"
-        raise InputError(
-            f"the judge {what}: there is nothing to compare", column=columns.judge.name
-        )
+        what = f"the judge {what}: there is nothing to compare"
+        raise InputError(what, column=columns.judge.name)
     looked = said & ~np.isnan(human)
     if not looked.any():
-        raise InputError(
-            "no row has both a verdict of the judge and a human label",
-            column=columns.human.name,
-            remedy="label some rows, drawn at random",
-        )
+        what, remedy = "no row has both a verdict of the judge and a human label", "label some rows, drawn at random"  # fmt: skip
+        raise InputError(what, column=columns.human.name, remedy=remedy)
     if np.ptp(human[looked]) == 0:
-        raise InputError(
-            f"all {counted(int(looked.sum()), 'human label')} are of one class: how often the judge misses the other cannot be told",
-            column=columns.human.name,
-            remedy="label more rows, drawn at random",
-        )
+        what = f"all {counted(int(looked.sum()), 'human label')} are of one class: how often the judge misses the other cannot be told"
+        raise InputError(what, column=columns.human.name, remedy="label more rows, drawn at random")
     if question is not None and np.unique(question.codes[looked]).size < 2:
-        raise InputError(
-            "all human labels are of one question, so that nothing tells how much questions differ",
-            column="cluster",
-            remedy="label rows of several questions",
+        what = (
+            "all human labels are of one question, so that nothing tells how much questions differ"
         )
+        raise InputError(what, column="cluster", remedy="label rows of several questions")
     return Judged(
         score=score[said],
         human=human[said],
@@ -707,4 +748,6 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
         event=event,
         cluster=None if question is None else question.codes[said].astype(np.int64),
         grades=columns.grades,
+        by_items=columns.items,
+        no=columns.human.no,
     )

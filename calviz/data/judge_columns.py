@@ -43,6 +43,8 @@ _SAID, _SURE = column_names.VERDICTS | {"label", "correct"}, column_names.SURE |
 TRUE = frozenset(("true", "truth", "gold", "reference", "target", "actual"))
 #: Of more grades than this, no threshold is offered.
 MOST_GRADES = 11
+#: Words for what a judge looks at, beside those for identifiers.
+_ITEMS = frozenset(("item", "prompt", "question"))
 #: The usual highest grades.
 HIGHEST = (5, 10, 100)
 #: Words that stand for 1 beside a column of numbers, or of other words.
@@ -77,6 +79,8 @@ class JudgeColumns:
     by: Mapping[str, Any] = field(default_factory=dict)
     chance: Any = None
     cluster: Any = None
+    #: The column of `cluster`, if nobody but the rows said so.
+    items: str = ""
 
     @property
     def grades(self) -> str:
@@ -146,7 +150,8 @@ def yes_or_score(
         return _numbers(at[column.codes], name, class_names, of_people)
     pairs = ([*map(class_key, pair)] for pair in _pairs(class_names))
     chosen = next((pair for pair in pairs if known <= {*pair}), None)
-    event = chosen[1] if chosen else event_of(known)
+    # What is bad is the event of a risk, not of a verdict.
+    event = chosen[1] if chosen else "good" if known <= {"bad", "good"} else event_of(known)
     both = sorted(known | {event or ""} - {""})
     ways = [both, both[::-1]] if len(both) == 2 else []
     readings = _readings(class_names, [(f"'{short(w)}' is right", (o, w)) for o, w in ways])
@@ -227,6 +232,12 @@ def _meaning(low: float, high: float, levels: FloatArray) -> str:
         scale = f"from {low:g} (0 % sure) to {high:g} (100 % sure)"
         return scale if least >= 0 and most <= 1 else ""
     return f"{high:g} or {'more' if high > low else 'less'} is right" if least <= 0 and most >= 1 else ""  # fmt: skip
+
+
+def to_compare(groups: Mapping[str, Factor], most: int) -> str | None:
+    """The column of groups that is compared if none is chosen: one with few values, and with a name for models or judges if there is one."""
+    few = [name for name, factor in groups.items() if len(factor.levels) <= most]
+    return min(few, key=lambda name: plain(name) not in column_names.MODELS, default=None)
 
 
 def as_groups(values: Factor | npt.ArrayLike) -> Factor:
@@ -458,6 +469,14 @@ def _said(
     return JudgeColumns(says, looked)
 
 
+def share_labels(item: npt.NDArray[Any], human: FloatArray) -> bool:
+    """Whether items, shape (n,), have several labels, which never differ within one: it was labelled once."""
+    seen = ~np.isnan(human)
+    code = np.unique(item[seen], return_inverse=True)[1]
+    rows, yes = np.bincount(code), np.bincount(code, human[seen])
+    return rows.max(initial=0) > 1 and not (yes * (rows - yes)).any()
+
+
 def read_judge(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     judge: str | None = None,
@@ -480,7 +499,8 @@ def read_judge(
     by : str or sequence of str, optional
         Columns of groups.
     chance, cluster : str, optional
-        `cluster` is that of the format, if left out: the question of a log that asks it again; "" means none.
+        `cluster` is that of the format, if left out: the question of a log that asks it again; or the column of items whose rows share
+        one human label, as those of several judges do; "" means none.
     class_names : sequence of str
         The words for no and yes, if these leave it open.
     name : str, optional
@@ -504,8 +524,11 @@ def read_judge(
                 )
             ]
             columns = (by,) if isinstance(by, str) else tuple(by or ())
-            question = (table.cluster if cluster is None else cluster) or None
-            others = [n for n in (*columns, chance, question, of and of[0]) if n]
+            question = table.cluster if cluster is None else cluster
+            may_be = [c for c in table.columns if c.width is None and c.name not in columns]
+            may_be = [c for c in may_be if c.words & _ITEMS or column_names.may_be_cluster(c.name)]
+            items = [c.name for c in may_be] if question is None else []
+            others = [n for n in (*columns, chance, question, of and of[0], *items) if n]
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
             if of is not None:
@@ -517,11 +540,12 @@ def read_judge(
             except InputError as error:
                 line = None if error.row is None else table.line(error.row - 1)
                 raise error.but(line=line) from None
-            share, same = (None if n is None else read[n] for n in (chance, question))
+            found = next((n for n in items if share_labels(Factor.of(read[n]).codes, said.human.values)), "")  # fmt: skip
+            share, asked = (read[n] if n else None for n in (chance, question or found))
             if isinstance(share, Factor):
                 raise InputError("the chances are not numbers", column=chance)
             by_column = {n: read[n] for n in columns}
-            return replace(said, by=by_column, chance=share, cluster=same)
+            return replace(said, by=by_column, chance=share, cluster=asked, items=found)
         except InputError as error:
             raise error.in_file(opened.name) from None
 

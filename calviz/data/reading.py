@@ -484,6 +484,9 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         # Verdicts are no probabilities, and most of their rows have no label.
         judged = None if options.for_map else judged_rows(table, options)
         if judged is None:
+            if error.repairs == (REPAIRS["drop-missing"],) and None not in columns_of_judges(table):
+                still = "which still count on the tab Judge, and for 'calviz judge FILE'"
+                error = error.but(remedy=f"{error.remedy}, {still}")
             raise _by_fit(error, rows, used, name) from error.__cause__
         rows = judged.table
         read = build(rows, recognise(rows, judged.options), judged.options, name)

@@ -283,7 +283,7 @@ class LabelWidths(Figure):
     @cached_property
     def labels(self) -> IntArray:
         """Numbers of labels, ascending, among them the present one."""
-        most, now = self.judged.rows, self.judged.labelled
+        most, now = self.judged.items, self.judged.labelled
         steps = np.geomspace(min(FEWEST, now), most, STEPS).round().astype(np.int64)
         return np.unique(np.append(steps, now))
 
@@ -306,7 +306,7 @@ class LabelWidths(Figure):
 
     def describe(self) -> str:
         """Say what the present labels give, and what as many again would."""
-        now, more = self.judged.labelled, min(2 * self.judged.labelled, self.judged.rows)
+        now, more = self.judged.labelled, min(2 * self.judged.labelled, self.judged.items)
         width, alone = self.judged.width(now), self.judged.width(now, alone=True)
         return (
             f"With {counted(now, 'label')} an interval of about {words.points(width)} points, {words.points(alone)} without the judge; with {more:,}, "

@@ -72,7 +72,7 @@ class Clusters:
         own, code = off * at, np.unique(self.labelled, return_inverse=True)[1]
         alone, rows = float(own @ own), np.bincount(code[at])
         if not alone:
-            return float(rows.sum() / max(np.count_nonzero(rows), 1))
+            return float(rows.sum() / max(np.count_nonzero(rows), 1)) or 1.0
         return max(self.widening * float(np.square(np.bincount(code, own)).sum()) / alone, 1.0)
 
 
@@ -127,12 +127,8 @@ class LabelledRows:
     def cells(self) -> FloatArray:
         """Rows by what people say (yes, no) and what the judge says, ((TP, FN), (FP, TN)); weighted rows count as their effective number."""
         says = self.f >= CUTOFF
-        counts = np.array(
-            [
-                [self.w[(self.y == label) & (says == told)].sum() for told in (True, False)]
-                for label in (1, 0)
-            ]
-        )
+        each = [self.w[(self.y == label) & (says == told)].sum() for label in (1, 0) for told in (1, 0)]  # fmt: skip
+        counts = np.reshape(each, (2, 2))
         return counts * (self.w.sum() / np.square(self.w).sum()) if self.n else counts
 
     def _factor(self, y: FloatArray, f: FloatArray, w: FloatArray) -> float:
@@ -222,9 +218,8 @@ class LabelledRows:
         """PPI++, with Wilson's interval for the effective number of labels."""
         value, variance, _ = self.plain_ppi
         value = min(max(value, 0.0), 1.0)
-        return RateEstimate(
-            value, Interval(*wilson(value, self.effective, level)), math.sqrt(variance)
-        )
+        ends = Interval(*wilson(value, self.effective, level))
+        return RateEstimate(value, ends, math.sqrt(variance))
 
     def plain(self, level: float) -> RateEstimate:
         """Mean of the labels, with Wilson's interval."""
@@ -445,9 +440,7 @@ def p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
     rng, observed, drawn = np.random.default_rng(0), 0.0, np.zeros(DRAWS)
     for hits, rows in tables:
         share = hits.sum() / rows.sum()
-        every = rng.multivariate_hypergeometric(
-            rows, int(hits.sum()), size=DRAWS, method="marginals"
-        )
+        every = rng.multivariate_hypergeometric(rows, int(hits.sum()), DRAWS, "marginals")
         spread = rows * share * (1 - share)
         observed += float((np.square(hits - rows * share) / spread).sum())
         drawn += (np.square(every - rows * share) / spread).sum(axis=1)

@@ -596,6 +596,36 @@ def test_the_judge_has_a_tab_where_there_is_one():
 
 
 @pytest.mark.slow
+def test_items_of_several_judges_are_taken_and_either_word_is_the_event():
+    rng = np.random.default_rng(0)
+    good, words = np.tile(rng.random(1_500) < 0.6, 3), np.array(["bad", "good"])
+    says = words[np.where(rng.random(4_500) < 0.85, good, ~good).astype(int)]
+    human = np.where(np.arange(4_500) % 1_500 < 300, words[good.astype(int)], "")
+    lines = [f"{i % 1_500 // 3},q{i % 1_500},{'xyz'[i // 1_500]},s{i % 2},{says[i]},{50 + i % 50},{human[i]}" for i in range(4_500)]  # fmt: skip
+    content = "\n".join(
+        ["prompt_id,item_id,judge,system,verdict,confidence,human", *lines, ""]
+    ).encode()
+    app = upload(open_page(), "judges.csv", content)
+    assert "which still count on the tab Judge" in text_of(app)
+    next(b for b in app.button if plain(b.label).startswith("Leave out the rows")).click()
+    app = quiet(quiet(app.run()).open("judge"))
+    boxes = {name: app.selectbox(key=f"calviz.judge.{name}") for name in ("by", "cluster", "event")}
+    assert {name: box.value for name, box in boxes.items()} == {"by": "judge", "cluster": "item_id", "event": "good"}  # fmt: skip
+    said = text_of(app)
+    assert "corrected by 300 human labels" in said
+    assert "Rows with the same 'item_id' share one human label and count as one item." in said
+    assert app.number_input(key="calviz.judge.next").label == "Items to label next"
+    assert "'good' in 5" in said
+    rate = float(app.dataframe[0].value["value"][0].removesuffix(" %"))
+    boxes["event"].set_value("bad")
+    app = quiet(app.run())
+    assert "'bad' in 4" in text_of(app)
+    assert float(app.dataframe[0].value["value"][0].removesuffix(" %")) == pytest.approx(100 - rate)
+    app.selectbox(key="calviz.judge.cluster").set_value("")
+    assert "corrected by 900 human labels" in text_of(quiet(app.run()))
+
+
+@pytest.mark.slow
 def test_grades_of_a_judge_have_a_button_for_each_meaning():
     lines = _judged_file().decode().splitlines()
     graded = [line.replace(",yes,", ",5,").replace(",no,", ",2,") for line in lines]

@@ -176,9 +176,60 @@ def test_the_same_answer_five_times_is_worth_one():
         assert five.corrected[key].width == pytest.approx(once.corrected[key].width, rel=0.03)
     for name in ("naive", "sensitivity", "specificity", "agreement", "kappa"):
         assert getattr(five, name).width == pytest.approx(getattr(once, name).width, rel=0.05)
-    # By width, more labels of such rows help as little.
-    assert five.width(750) == pytest.approx(once.width(150), rel=0.03)
+    # Labels are counted, drawn and tested as those of items.
+    assert (five.items, five.labelled, five.unlike) == (2_000, 150, pytest.approx(once.unlike))
+    assert five.width(300) == pytest.approx(once.width(300), rel=0.03)
+    assert five.next(40).rows.tolist() == [5 * row + j for row in once.next(40).rows for j in range(5)]  # fmt: skip
+    assert five.next(40).chance[::5] == pytest.approx(once.next(40).chance)
     assert five.remarks() == once.remarks() == ()
+
+
+def of_judges(tmp_path, empty=""):
+    """Three judges of 300 items of 100 prompts, of which 90 have a human label on all three rows."""
+    rng = np.random.default_rng(3)
+    good, seen = rng.random(300) < 0.6, rng.permutation(300) < 90
+    item = np.tile(np.arange(300), 3)
+    right = rng.random(900) < 0.85
+    words = np.array(["bad", "good"])
+    columns = {"prompt_id": item // 3, "item_id": [f"i{i}" for i in item], "judge": np.repeat(["x", "y", "z"], 300)}  # fmt: skip
+    columns["verdict"] = words[np.where(right, good[item], ~good[item]).astype(int)]
+    columns["human"] = np.where(seen[item], words[good[item].astype(int)], empty)
+    pd.DataFrame(columns).to_csv(tmp_path / "judges.csv", index=False)
+    return tmp_path / "judges.csv", columns
+
+
+def test_a_label_on_the_rows_of_several_judges_counts_once(tmp_path):
+    file, columns = of_judges(tmp_path)
+    arguments = ("judge", file, "--by", "prompt_id", "--width", ".14")
+    record = json.loads(run_successfully(*arguments, "--json", "-"))
+    assert (record["rows"], record["items"], record["labelled"]) == (900, 300, 90)
+    assert record["cluster"] == "item_id"
+    expected = calviz.judge(columns["verdict"], columns["human"], cluster=columns["item_id"])
+    assert record["corrected"] == json.loads(json.dumps(expected.to_dict()["corrected"]))
+    assert record["corrected"]["ppi"]["value"] > 0.5  # of 'good'
+    text = run_successfully(*arguments)
+    assert "corrected by 90 human labels" in text
+    assert "Rows with the same 'item_id' share one human label and count as one item (--cluster '' counts each row by itself)." in text  # fmt: skip
+    assert f"{record['needed'] - 90:,} more items." in text
+    assert "20 of 100 groups are shown" in text
+    bare = sum(group["labelled"] == 0 for group in record["groups"].values())
+    assert f"and {bare - 5} more." in text
+    assert "drawn alike" not in text
+    alone = json.loads(run_successfully(*arguments, "--cluster", "", "--json", "-"))
+    assert (alone["items"], alone["labelled"], "cluster" in alone) == (900, 270, False)
+    widths = [np.ptp(r["corrected"]["human"]["interval"]) for r in (record, alone)]
+    assert widths[0] > 1.5 * widths[1]
+    said = calviz.judge(
+        columns["verdict"], columns["human"], columns["judge"], cluster=columns["item_id"]
+    )
+    assert [group.labelled for group in said.groups.values()] == [90] * 3
+
+
+def test_rows_without_a_label_are_said_to_count_for_the_judge(tmp_path):
+    columns = pd.read_csv(of_judges(tmp_path)[0]).assign(confidence=0.9)
+    columns.to_csv(tmp_path / "t.csv", index=False)
+    _, _, error = outcome("audit", tmp_path / "t.csv")
+    assert "or ask to leave out the rows, which still count on the tab Judge, and for 'calviz judge FILE' (--repair drop-missing)" in error  # fmt: skip
 
 
 def test_systems_are_compared_question_by_question():
@@ -374,10 +425,10 @@ def test_the_same_words_may_mean_anything_in_both_columns():
     judge = np.where(says == 1, "bad", "good")
     human = [None if np.isnan(p) else ("bad" if p else "good") for p in people]
     judged = calviz.judge(judge, human)
-    assert judged.event == "bad"
-    assert "'bad'" in judged.sentence()
+    assert judged.event == "good"
+    assert "'good'" in judged.sentence()
     with pytest.raises(
-        InputError, match="a score of 1 in column 'judge' may mean 'bad' or its opposite"
+        InputError, match="a score of 1 in column 'judge' may mean 'good' or its opposite"
     ):
         calviz.judge(says, human)
 
