@@ -692,6 +692,7 @@ def _other_order(names: Sequence[str]) -> str:
     return f" (--class-names {option}, or class_names={list(turned)})"
 
 
+@takes_weights
 def rest_of_rows(sample: Sample) -> Sample | None:
     """The rows outside the slices that are named; None if these do not differ from them beyond chance, none is off, or too few are left."""
     found = usual_slices(sample)
