@@ -494,6 +494,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "column_names": {"weights": "w"},
         "time_form": "%d/%m/%Y",
         "related": ("author",),
+        "clusters_known": True,
         "name": "b",
     }
     of_classes = {"class_names", "prevalence"}
@@ -534,7 +535,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
     def written(value):
         if isinstance(value, Factor):
             return value.values().tolist()
-        if isinstance(value, str | tuple):
+        if isinstance(value, str | tuple | bool):
             return value
         return (
             {k: written(v) for k, v in value.items()} if hasattr(value, "items") else value.tolist()
