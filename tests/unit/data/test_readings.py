@@ -1496,7 +1496,8 @@ def test_whether_the_judge_says_correct_or_was_is_asked() -> None:
     says, was = asked(rows).readings
     right = loaded(judges()).models["big"]
     np.testing.assert_array_equal(loaded(rows, **says.options).models["big"].correct, right.correct)
-    assert loaded(rows, **was.options).first.correct.mean() == rows.is_correct.mean()
+    for name, model in loaded(rows, **was.options).models.items():
+        assert model.correct.mean() == rows.is_correct[rows.judge == name].mean()
 
 
 def test_a_column_of_times_may_be_called_after_what_was_done_then() -> None:

@@ -541,12 +541,13 @@ def test_a_calibrated_file_keeps_every_cell(
     run("recalibrate", str(path), *fit, "--out", str(out), *how)
     check_is_the_file(out.read_bytes(), portfolio(tmp_path)[1], [7])
     said = f"wrote 400 rows (399 of them calibrated) to {out}"
-    assert capsys.readouterr().out.endswith(f"\n{said}, the map to {saved}\n")
+    new = "Calibrated: p_nein and p_ja; as in the file: pd_alt."
+    assert capsys.readouterr().out.endswith(f"\n{said}, the map to {saved}\n{new}\n")
     path, rows = portfolio(tmp_path, labelled=labelled)
     applied = ["apply", str(path), "--map", str(saved), "--out", str(out)]
     run(*applied, "--scores", "pd_alt", "--repair", "drop-missing")
     check_is_the_file(out.read_bytes(), rows, [7])
-    assert capsys.readouterr().out.endswith(f"\n{said}\n")
+    assert capsys.readouterr().out.endswith(f"\n{said}\n{new}\n")
     if labelled:
         again = read(out, options=options_of({"repair": ("drop-missing",)}))
         assert again.recognition.scores == ("p_nein", "p_ja")
