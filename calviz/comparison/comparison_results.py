@@ -14,7 +14,7 @@ from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.verdicts.evaluation import Written, name_of, quoted, value_text
-from calviz.verdicts.sentence import judged, where_off
+from calviz.verdicts.sentence import where_off
 
 
 @dataclass(frozen=True)
@@ -803,8 +803,8 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
     return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
 
 
-#: At most so many slices are named for each model, and so many models are said to be off.
-MOST_NAMED, _MOST_JUDGED = 2, 4
+#: At most so many slices are named for each model.
+MOST_NAMED = 2
 
 
 @claim(
@@ -833,15 +833,15 @@ def where_words(comparison: ModelComparison) -> str:
     return f"By {METRICS[metric].label}, {whole} on all rows{' together' * (not tied)}, but {'; '.join(parts)}."
 
 
-@claim("miscalibration")
+@claim("slices")
 def off_words(comparison: ModelComparison, metric: str) -> tuple[str, Any]:
-    """Say how the best models by a metric are off, by the headline of each alone, and return the slice where the best is most clearly; "" and None if none is."""
-    best, short = comparison.ranking(metric)[:_MOST_JUDGED], comparison.short_names()
-    found = {name: comparison.samples[name].once(judged) for name in best}
-    for name in best:
-        comparison.samples[name].let_go()  # what was found stays
-    said = " ".join(f"'{short[k]}': {v.headline}." for k, v in found.items() if v.direction not in ("calibrated", "undecided"))  # fmt: skip
-    return said, where_off(comparison.samples[best[0]])
+    """Say where the model that is best by a metric is most clearly off, as it is said of that alone, and return this slice; "" and None if nowhere."""
+    best = comparison.ranking(metric)[0]
+    sample = comparison.samples[best]
+    off, one = where_off(sample)
+    sample.let_go()  # what was found stays
+    # Of the best alone, so that nobody takes the others for faultless.
+    return f"The best, '{comparison.short_names()[best]}', is {off}." * bool(off), one
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:

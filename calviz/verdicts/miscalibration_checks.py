@@ -199,8 +199,9 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
         said.update(c.run for c in CHECKS if c.about not in ("certainty", "times"))
     acted_on = unrepeated(evaluation, to_act_on(evaluation.findings))
     found = [f for f in acted_on if CHECKS[f.code].run not in said]
-    named_first = ".*; also off: " if named else "$^"
-    return [replace(f, short=re.sub(named_first, "Also off: ", f.short)) for f in found]
+    if not named:
+        return found
+    return [replace(f, short=re.sub("^.*; also off: ", "Also off: ", f.short)) for f in found]
 
 
 def unrepeated(evaluation: Evaluation, findings: Iterable[Finding]) -> list[Finding]:

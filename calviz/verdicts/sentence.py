@@ -212,10 +212,14 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     return f"Off{in_many} most{surely} {where}. {told}.", elsewhere
 
 
-def where_off(sample: Sample) -> Slice | None:
-    """Return the slice that is most surely off; None if there is none to look at."""
+@claim("slices")
+def where_off(sample: Sample) -> tuple[str, Slice | None]:
+    """Say in how many slices scores are off and where most clearly, as the verdict does; "" and None if there is none to look at."""
     slices = usual_slices(sample)
-    return slices.off[0] if slices and slices.named else None
+    if slices is None or not slices.named:
+        return "", None
+    in_many = f" in {len(slices.named):,} slices, most clearly" * (len(slices.named) > 1)
+    return f"off{in_many} where {': '.join(slices.furthest)}", slices.off[0]
 
 
 @claim(

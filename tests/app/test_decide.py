@@ -603,14 +603,14 @@ def test_items_of_several_judges_are_taken_and_either_word_is_the_event():
     human = np.where(np.arange(4_500) % 1_500 < 300, words[good.astype(int)], "")
     lines = [f"{i % 1_500 // 3},q{i % 1_500},{'xyz'[i // 1_500]},s{i % 2},{says[i]},{50 + i % 50},{human[i]}" for i in range(4_500)]  # fmt: skip
     content = "\n".join(
-        ["prompt_id,item_id,judge,system,verdict,confidence,human", *lines, ""]
+        ["prompt_id,item_id,rater,system,verdict,confidence,human", *lines, ""]
     ).encode()
     app = upload(open_page(), "judges.csv", content)
     assert "which still count on the tab Judge" in text_of(app)
     next(b for b in app.button if plain(b.label).startswith("Leave out the rows")).click()
     app = quiet(quiet(app.run()).open("judge"))
     boxes = {name: app.selectbox(key=f"calviz.judge.{name}") for name in ("by", "cluster", "event")}
-    assert {name: box.value for name, box in boxes.items()} == {"by": "judge", "cluster": "item_id", "event": "good"}  # fmt: skip
+    assert {name: box.value for name, box in boxes.items()} == {"by": "system", "cluster": "item_id", "event": "good"}  # fmt: skip
     said = text_of(app)
     assert "corrected by 300 human labels" in said
     assert "Rows with the same 'item_id' share one human label and count as one item." in said

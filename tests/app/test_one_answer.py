@@ -70,8 +70,11 @@ def answers(request, tmp_path_factory):
 def test_verdict_findings_and_fix(answers):
     name, report, printed, record, _, opened = answers
     app = shown(opened)
-    for text in (report, printed):
-        assert flat(record["verdict"]) in text
+    assert flat(record["verdict"]) in printed
+    # The report has the words of the page: the title, and the line below it.
+    title = flat(plain(opened.title[0].value)).split("] ")[-1].strip()
+    assert title in report
+    assert flat(plain(next(m.value for m in opened.markdown if "CI" in m.value))) in report
     found = {f["code"]: flat(f["message"]).rstrip(".") for f in record["findings"]}
     full = flat(plain(" ".join(m.help or "" for m in opened.markdown)))
     # The line under the title says what the title does not; the whole sentence is behind its question mark.
