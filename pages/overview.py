@@ -197,7 +197,7 @@ def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> N
 
 def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     from calviz.app import before_after, recalibrate_comparison
-    from calviz.report.sections.summary import SIMPLE, advised, fix_words, no_fix_words
+    from calviz.report.sections.summary import advised, fix_words, no_fix_words, simple_words
 
     key = chosen.sample.ece_key
     comparison = recalibrate_comparison.latest_comparison(chosen)
@@ -216,7 +216,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label))
     words = f"**{words}**" if after.value < before.value else words
-    st.markdown(f"{words} {SIMPLE}", help=md(result.words, 600))
+    st.markdown(f"{words} {simple_words(judged)}", help=md(result.words, 600))
 
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:

@@ -203,8 +203,8 @@ class Audit:
         if self.prevalence is not None:
             models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
             loaded = replace(loaded, models=models)
-        options.check_models(self.model, loaded.models)
-        names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
+        chosen = (options.chosen_model(loaded, name) for name in self.model)
+        names = tuple(dict.fromkeys(chosen)) or tuple(loaded.models)
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
             for column in (self.by, self.sites):

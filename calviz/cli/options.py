@@ -11,7 +11,7 @@ bins
     Number of bins of binned metrics, or cube_root: as many as the cube root of the number of rows.
 scheme
     How bins are placed; sturges: equal width, with a number that follows from the number of rows. If left out: equal width, and for
-    verdict, findings, diagrams and comparisons equal mass where the first bin of equal width would hold most rows of a rare event.
+    verdict, findings, diagrams and comparisons equal mass where the first bin of equal width would hold most rows of a rare event and few events are expected above 0.5.
 prevalence : SHARE[,SHARE]
     Weight the rows so that class 1 of two has this share, or each class its own.
 seed
@@ -447,7 +447,9 @@ def chosen_model(loaded: Loaded, name: str | None) -> str:
         if loaded.recognition.model_column:
             names += "; all together: --model-column ''"
         raise OptionError(f"{loaded.file} holds several models; choose one with --model: {names}.")
-    chosen = first if name is None else name
+    # A score column as asked about names its model, too.
+    of_column = {columns: model for model, columns in loaded.own_scores.items()}
+    chosen = first if name is None else of_column.get((name,), name)
     check_models([chosen], loaded.models)
     return chosen
 

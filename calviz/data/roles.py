@@ -704,13 +704,15 @@ class Problem:
                 *(["sigmoid"] * (not in_percent and (low < 0 or len(odd) < FEWEST_ROWS))),
             ).but(row=self.original(row) + 1, readings=readings)
         what = f"{lies} {first}"
+        headed = in_percent or self.table[self.scores.columns[0]].is_headed_in_percent
+        points = low >= 0 and not headed and not np.mod(column, 1).any()
+        if points and not _MOST_POINTS < high <= 100:
+            look, remedy = "points", "fit a probability to points first, on other rows"
+            if high <= _MOST_POINTS:
+                look = "points or a judge's grades"
+                remedy += "; of a judge's grades, call the columns of grades and labels 'judge' and 'human'"
+            return self._refused(f"{what}: whole numbers look like {look}", remedy)
         if percent:
-            headed = self.table[self.scores.columns[0]].is_headed_in_percent
-            if high <= _MOST_POINTS and not headed and not np.mod(column, 1).any():
-                remedy = "fit a probability to points first, or judge their ranking only; of a judge's grades, call the columns of grades and labels 'judge' and 'human'"
-                return self._refused(
-                    f"{what}: whole numbers look like points or a judge's grades", remedy
-                )
             remedy = "ask to divide them by 100"
             return self._refused(f"{what}: values look like percentages", remedy, "percent")
         return self._refused(what, "declare it as a logit if it is one", "sigmoid")

@@ -596,14 +596,14 @@ def test_the_judge_has_a_tab_where_there_is_one():
 
 
 @pytest.mark.slow
-def test_items_of_several_judges_are_taken_and_either_word_is_the_event():
+def test_items_that_share_a_label_are_taken_and_either_word_is_the_event():
     rng = np.random.default_rng(0)
     good, words = np.tile(rng.random(1_500) < 0.6, 3), np.array(["bad", "good"])
     says = words[np.where(rng.random(4_500) < 0.85, good, ~good).astype(int)]
     human = np.where(np.arange(4_500) % 1_500 < 300, words[good.astype(int)], "")
     lines = [f"{i % 1_500 // 3},q{i % 1_500},{'xyz'[i // 1_500]},s{i % 2},{says[i]},{50 + i % 50},{human[i]}" for i in range(4_500)]  # fmt: skip
     content = "\n".join(
-        ["prompt_id,item_id,rater,system,verdict,confidence,human", *lines, ""]
+        ["prompt_id,item_id,attempt,system,verdict,confidence,human", *lines, ""]
     ).encode()
     app = upload(open_page(), "judges.csv", content)
     assert "which still count on the tab Judge" in text_of(app)

@@ -184,8 +184,11 @@ def no_fix_words(verdict: Verdict) -> str:
     return "No need of a correction is shown: no miscalibration was found on these rows."
 
 
-#: What is said of a recalibrator that was not compared with others.
-SIMPLE = "Recalibrate compares more methods by a proper score, and may advise another."
+def simple_words(verdict: Verdict) -> str:
+    """What is said of a recalibrator that was not compared with others."""
+    apart = "One map moves all rows alike: slices that are off by another amount than the rest stay so. "
+    more = "Recalibrate compares more methods by a proper score, and may advise another."
+    return apart * bool(verdict.slices_off) + more
 
 
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
@@ -226,7 +229,9 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         for data in (done.after, done.before)
     )
     fix = fix_words(before, after, done.evaluation.rows, RECALIBRATORS[method].label)
-    yield content.Lead(fix, below=f"{fixed_rows_words(method, done)} {SIMPLE}")
+    yield content.Lead(
+        fix, below=f"{fixed_rows_words(method, done)} {simple_words(subject.verdict)}"
+    )
 
 
 @section("worst-rows", "Worst rows", 35, on_request=True)
