@@ -434,8 +434,8 @@ def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> FloatArray
 #: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
 _BAR, _CURVE = 22, 260
 _RIGHT, _TOP, _BOTTOM = 16, 12, 54
-#: Maximum characters of a class name, and space beside the names in pixels.
-_NAME, _BESIDE = 18, 22
+#: Maximum characters of a class name on a phone and on paper, and on a desktop; and space beside the names in pixels.
+_NAMES, _BESIDE = (30, 18), 22
 #: Legend entries of the colours for errors above and below the range.
 LEGEND: dict[str, tuple[str, str]] = {
     "predicted-class": ("Overconfident", "Underconfident"),
@@ -461,7 +461,8 @@ class _Bars:
     @cached_property
     def names(self) -> list[str]:
         """Short names of the drawn classes."""
-        return words.told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
+        names = (self.figure.class_name[i] for i in self.shown)
+        return words.told_apart(names, _NAMES[self.sheet.narrow])
 
     @property
     def cut(self) -> bool:
@@ -568,7 +569,8 @@ class _Bars:
         f, sheet = self.figure, self.sheet
         rest = f.mode == "one-vs-rest"
         score, hit = ("probability", "frequency") if rest else ("confidence", "accuracy")
-        first = score.capitalize() if sheet.narrow else f"Mean {score}"
+        # What points are of, the line above says, too.
+        title = "Points" if sheet.narrow else f"Mean {score} − {hit} (points)"
         muted, rows = f'<span style="color:{sheet.palette.muted}">', f.rows[self.shown]
         names = [
             f"{plotly_text(name)}  {muted}n = {n:,}</span>"
@@ -583,9 +585,7 @@ class _Bars:
             "showgrid": False,
         }
         return {
-            "xaxis": sheet.axis(
-                f"{first} − {hit} (points)", size=size, domain=across, anchor="y", nticks=7
-            ),
+            "xaxis": sheet.axis(title, size=size, domain=across, anchor="y", nticks=7),
             "yaxis": sheet.axis(
                 **place,
                 tickmode="array",
