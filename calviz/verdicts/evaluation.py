@@ -263,7 +263,7 @@ class Verdict(JudgedNumbers):
         """Say that no map of all rows repairs the slice that is off, alone or most; "" if there is none."""
         if self.off_in is None or not self.named_where:
             return ""
-        return f"No map of all rows repairs {self.off_in[0]} alone."
+        return f"No map of all rows repairs {self.off_in[0]} without moving the others."
 
     @property
     @claim("miscalibration")

@@ -167,14 +167,16 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
     if verdict.elsewhere:
-        return f"{verdict.alone} Group-wise calibration, in a comparison of recalibrators, moves it apart from the others."
+        return (
+            f"{verdict.alone} Group-wise calibration, compared on Recalibrate, moves it by itself."
+        )
     where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
     if verdict.ended:
         return ENDED
     if verdict.changed_where:
         where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
-        return f"No map of all rows repairs {where} alone: a comparison of recalibrators fits one for it."
+        return f"No map of all rows repairs {where} without moving the others: Recalibrate fits one for it."
     if verdict.changed:
         return NOT_SINCE
     if verdict.classes_off:
