@@ -34,8 +34,8 @@ _SHOWN: dict[Shown, str] = {
 }
 #: The widget of the cutoff, its smallest value, and the key of an invalid cutoff in a link.
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.000001, "calviz.decisions.bad_link"
-#: The cutoff that the last rows began with.
-_FIRST = "calviz.decisions.first"
+#: The cutoff that the last rows began with, and the costs in the place of a cutoff, which is what a link keeps.
+_FIRST, _ODDS = "calviz.decisions.first", "calviz.decisions.odds"
 #: Widths in pixels: of a square figure on a page of usual width, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
 
@@ -46,7 +46,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     before, data = deciding_samples.before, deciding_samples.before.data
     name = data.class_names[before.reduction.class_index(data)]
     rate = rate_if_rare(before, 0.2)
-    first = CUTOFF if not rate else min(max(float(f"{rate:.2g}"), LEAST), 1 - LEAST)
+    first = _possible(float(f"{rate:.2g}")) if rate else CUTOFF
     # What the last rows began with was not chosen.
     if st.session_state.get(CUTOFF_KEY) == st.session_state.get(_FIRST, first) != first:
         st.session_state.pop(CUTOFF_KEY)
@@ -55,10 +55,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     roc = _roc(before)
     label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
     scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
-    begins = (
-        "Begins with the share of positives if that is below 20 % or above 80 %, else with 0.5."
-    )
-    cutoff = screen.choose_threshold(label, first, limits, scores, CUTOFF_KEY, begins)
+    begins = "Begins with the share of positives if below 20 % or above 80 %, else with 0.5."
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        cutoff = screen.choose_threshold(label, first, limits, scores, CUTOFF_KEY, begins)
+        _choose_odds(cutoff)
     pinned = _pinned(settings)
     samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
     if deciding_samples.after is not None:
@@ -96,6 +96,23 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         "net benefit: bootstrap."
     )
     _net_benefit(deciding_samples, settings, cutoff, pinned)
+
+
+def _choose_odds(cutoff: float) -> None:
+    """Draw what a false negative costs in false positives, which sets the cutoff and follows it."""
+    st.session_state[_ODDS] = (1 - cutoff) / cutoff
+    label = "A false negative is as bad as … false positives"
+    help = "What a missed event costs, divided by what a false alarm costs; 1 / (1 + this number) is the cutoff."
+    st.number_input(label, LEAST, None, "min", 1.0, "%.4g", _ODDS, help, _by_odds, width=340)
+
+
+def _by_odds() -> None:
+    # As many digits as the cutoff shows.
+    st.session_state[CUTOFF_KEY] = _possible(float(f"{1 / (1 + st.session_state[_ODDS]):.6g}"))
+
+
+def _possible(cutoff: float) -> float:
+    return min(max(cutoff, LEAST), 1 - LEAST)
 
 
 def _found(cells: CutoffCounts) -> str:
@@ -178,9 +195,9 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             by_weight = [per_1000[key] for key in keys] if cells[0].by_weight else []
             confusion[f"{outcome}{head}"] = [*(whole(c.rows[key]) for key in keys), *by_weight]
         net = decimal(c.net_benefit, c.decimals)
-        shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), net]
-        ends = [(low, high) for _, low, high in c.shares().values()]
-        ranges = ["–" if low != low else words.percent_range(low, high) for low, high in ends]
+        values, *ends = zip(*c.shares().values(), strict=True)
+        shares[f"value{head}"] = [*("–" if v != v else percent(v) for v in values), net]
+        ranges = ["–" if a != a else words.percent_range(a, b) for a, b in zip(*ends, strict=True)]
         shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
     decisions = ["act", "do not act"]
     if cells[0].by_weight:
@@ -211,10 +228,6 @@ def _of_rare(sample: Sample, cutoff: float, when: str) -> None:
     shown = table[[*columns]].rename(columns=columns)
     right = dict.fromkeys(shown.columns, tables_and_cards.RIGHT)
     screen.table(shown, alt=f"Alerts and events at some cutoffs{when}", column_config=right)
-
-
-def _share(value: float) -> str:
-    return "–" if value != value else percent(value)
 
 
 def _interval(sample: Sample, c: CutoffCounts) -> str:
@@ -379,6 +392,7 @@ def _grades_table(tested: Grades) -> None:
     by = f"decisions.grades.{column}"
     key = selection.widget_key(by)
     share = st.column_config.NumberColumn(format="%.2f %%")
+    counts_as = st.column_config.NumberColumn(format="%.0f", help=cutoff_and_grades.COUNTS_AS)
     coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     screen.table(
         coloured,
@@ -386,11 +400,7 @@ def _grades_table(tested: Grades) -> None:
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(_SHARES, share)
         | dict.fromkeys(("rows", "hits"), st.column_config.NumberColumn(format="localized"))
-        | {
-            "counts as": st.column_config.NumberColumn(
-                format="%.0f", help=cutoff_and_grades.COUNTS_AS
-            )
-        },
+        | {"counts as": counts_as},
     )
 
 

@@ -124,13 +124,9 @@ class CutoffCounts:
         """Say which costs the cutoff implies, and what decisions at it then cost."""
         cutoff = float(self.params["cutoff"])
         odds = (1 - cutoff) / cutoff
-        weigh = "a false negative is as bad as a false positive"
-        if cutoff != 0.5:
-            weigh = (
-                f"a false negative is as bad as {odds:.3g} false positives"
-                if odds >= 1
-                else f"a false positive is as bad as {1 / odds:.3g} false negatives"
-            )
+        worse, other = ("negative", "positive") if odds >= 1 else ("positive", "negative")
+        times = f"{float(f'{max(odds, 1 / odds):.3g}'):,.7g} false {other}s"
+        weigh = f"a false {worse} is as bad as {times if cutoff != 0.5 else 'a false positive'}"
         n, hits = float(self.n), float(self.tp + self.fn)
         costs = [
             1000 * (float(missed) + float(alarms) / odds) / n

@@ -40,13 +40,28 @@ def test_the_cutoff_decides_what_is_shown():
     assert app.number_input(key="cutoff").value == 0.3
     assert "a false negative is as bad as 2.33 false positives" in text_of(app)
     before = [d.value for d in app.dataframe]
-    app.number_input(key="cutoff").set_value(0.8).run()
+    odds = lambda: app.number_input(key="calviz.decisions.odds")  # noqa: E731
+    for cutoff, ratio in ((0.5, 1), (0.999, 0.001 / 0.999), (0.8, 0.25)):
+        app.number_input(key="cutoff").set_value(cutoff).run()
+        assert quiet(app).number_input(key="cutoff").value == cutoff
+        assert odds().value == pytest.approx(ratio)
     assert "a false positive is as bad as 4 false negatives" in text_of(quiet(app))
     after = [d.value for d in app.dataframe]
     assert not all(one.equals(other) for one, other in zip(before, after, strict=True))
     app.selectbox(key="recalibrated").set_value("temperature").run()
     assert "is fitted on" in text_of(quiet(app))
     assert "After temperature scaling: Deciding by the scores" in text_of(app)
+    for ratio, cutoff, said in (
+        (19, 0.05, "a false negative is as bad as 19 false positives"),
+        (1_999, 0.0005, "a false negative is as bad as 2,000 false positives"),
+        (1e9, 0.000001, "a false negative is as bad as 1,000,000 false positives"),
+        (0.000001, 0.999999, "a false positive is as bad as 1,000,000 false negatives"),
+        (1, 0.5, "a false negative is as bad as a false positive."),
+    ):
+        odds().set_value(ratio).run()
+        assert quiet(app).number_input(key="cutoff").value == cutoff
+        assert app.select_slider(key="calviz.slider.cutoff").value == cutoff
+        assert said in text_of(app)
 
 
 @pytest.mark.slow
