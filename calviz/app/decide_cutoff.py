@@ -103,7 +103,7 @@ def _choose_odds(cutoff: float) -> None:
     st.session_state[_ODDS] = (1 - cutoff) / cutoff
     label = "A false negative is as bad as … false positives"
     help = "What a missed event costs, divided by what a false alarm costs; 1 / (1 + this number) is the cutoff."
-    st.number_input(label, LEAST, None, "min", 1.0, "%.4g", _ODDS, help, _by_odds, width=340)
+    st.number_input(label, LEAST, None, "min", 1.0, "%.5g", _ODDS, help, _by_odds, width=340)
 
 
 def _by_odds() -> None:
