@@ -141,7 +141,8 @@ class SliceChange(NamedTuple):
         way, size = self.change.sides[ended]
         off = words.expected_gap(self.gap).removeprefix("about ") if size else way
         other = f"others: {self.rest}" if self.rest else "other rows: no change found"
-        other = f"other rows: changed {self.elsewhere.since}" if self.elsewhere else other
+        if self.elsewhere:
+            other = f"other rows: changed about {shown(self.elsewhere.since)}"
         now = self.change.sides[0][0].replace("not told apart from calibrated", "not found")
         return f"{words.capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{f', {now} since' * ended}; {other}"
 
@@ -268,8 +269,7 @@ class WatchState(Displayed):
     @claim("watch")
     def _remedy(self) -> str:
         if self.only:
-            other = f"other rows: {self.others.dated}" if self.others else ""
-            return f"off where {self.only}; {other or 'nothing is found elsewhere'}"
+            return f"off where {self.only}; {f'other rows: {self.others.dated}' if self.others else 'nothing is found elsewhere'}"
         if self.remedy == "offset":
             return (
                 f"an offset of {words.decimal(self.offset, 2, plus=True)} to the logits explains it"

@@ -188,7 +188,7 @@ def no_fix_words(verdict: Verdict) -> str:
 
 def simple_words(verdict: Verdict) -> str:
     """What is said of a recalibrator that was not compared with others."""
-    apart = "One map moves all rows alike: slices that are off by another amount than the rest stay so. "
+    apart = "One map moves all rows alike: slices that are off by another amount than the rest may stay so. "
     more = "Recalibrate compares more methods by a proper score, and may advise another."
     return apart * bool(verdict.slices_off) + more
 
