@@ -80,7 +80,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     shown = _short(offered)
     likely = [m.name for m in _of_same_rows(entry)]
     renewed = _choose_new(list(offered), likely)
-    choice, more = st.columns([6, 1], vertical_alignment="bottom")
+    choice, more = st.columns([4, 1], vertical_alignment="bottom")
     chosen = choice.multiselect(
         "Models",
         list(offered),
