@@ -186,16 +186,16 @@ def _slider(
             key="allowed",
             bind="query-params",
             width=420,
-            help="Without another split to set it on, all rows here set the threshold; for `calviz threshold` a half does, as the other checks.",
+            help="Without another split to set it on, a half of the rows here sets the threshold, and the other half checks it.",
         )
-        # What another split promises is the answer where it is about these scores and these rows.
+        # What other rows check is the answer where it is about these scores.
         judged = settings.split is not None and not settings.where
         plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
-        promised: ThresholdChoice | None = None
         if judged and plain and len(settings.whole.split_names) > 1:
-            note = "Where it is not the split in the bar, the other rows check the promise."
+            note = "Of the split in the bar, a half sets it; the other rows check the promise."
             choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
-            promised = _promised(settings, allowed / 100, predicted=settings.predicted)
+        how = {"predicted": settings.predicted}
+        promised = _promised(settings, allowed / 100, **how) if plain else None
     if promised is None:
         return lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
@@ -214,11 +214,13 @@ def _allowed() -> float | None:
 
 
 def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
-    """Return the threshold that another split guarantees, with what the other rows show; None if the rows that judge set it."""
+    """Return the threshold that another split guarantees, or else a half of the rows, with what the other rows show; None if there are too few."""
     split = st.session_state.get(_SET_ON) or settings.fit_split
     if split not in (None, settings.split) and settings.split and not settings.where:
         with suppress(CalvizError):
             return threshold(settings.whole, risk, choose_split=split, **of)
+    with suppress(CalvizError):
+        return threshold(settings.sample.data, risk, **of)
     return None
 
 
@@ -243,10 +245,8 @@ def _of_event(
     both = rate < _FEW_EVENTS or rare
     for of in () if when(method) else ("precision", "recall")[: 1 + both]:
         how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
-        with suppress(CalvizError):
-            promised = _promised(settings, allowed, **how)
-            reading = (promised or threshold(sample.data, allowed, **how)).reading()
-            words = md(keep_units_together(reading), 1_000)
+        if promised := _promised(settings, allowed, **how):
+            words = md(keep_units_together(promised.reading()), 1_000)
             st.markdown(f"**{words}**" if rare else words)
     navigation.draw_link("decisions", f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**")
     return rare

@@ -486,25 +486,21 @@ def threshold(
     choose_fraction : SHARE
         Instead: choose on this share of the rows (0.5 if there is no split to choose on).
     in_sample
-        Or on all rows, as the app does without a split: none are left to check the promise.
+        Or on all rows: none are left to check the promise.
     """
     from calviz import at_prevalence, threshold
     from calviz.comparison.guaranteed_thresholds import checked_risks
-    from calviz.figures.risk_coverage import RiskCoverage
 
     checked_risks(of, risk, confidence, costs)
     _, data = options.read_model(file, model, json_only, reading, label_file)
     with naming(file):
         data = data if prevalence is None else at_prevalence(data, prevalence)
-    how: dict[str, Any] = {"predicted": predicted, "seed": seed}
-    chosen: dict[str, Any] = {"costs": costs, "reduction": reduction, "in_sample": in_sample}
-    chosen |= {"choose_split": choose_split, "choose_fraction": choose_fraction}
+    how: dict[str, Any] = {"predicted": predicted, "seed": seed, "in_sample": in_sample}
+    how |= {"costs": costs, "reduction": reduction}
+    how |= {"choose_split": choose_split, "choose_fraction": choose_fraction}
     with naming(file, options=False):
-        choice = threshold(data, risk, confidence, of, by, **chosen, **how)
-        words = repr(choice)
-        if in_sample and (*of, *by, choose_fraction) == ("error", None):  # the sentence of the app
-            figure = RiskCoverage.compute(data, band=False, split=choose_split, **how)
-            words = figure.at_risk(risk[0], confidence=confidence).sentence
+        choice = threshold(data, risk, confidence, of, by, **how)
+    words = repr(choice)
     json_only.write_json(choice.to_dict())
     if not json_only.quiet:
         for line in words.splitlines():

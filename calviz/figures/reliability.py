@@ -235,7 +235,7 @@ class Reliability(ScoreFigure):
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
             band=limits,
             # The verdict, whose tests take longer than the figure, is at hand where a sample is shared.
-            named=not (band and isinstance(data, Sample) and bins_off(sums))
+            named=not (isinstance(data, Sample) and bins_off(sums))
             or sample.once(collect_evidence).beyond_noise,
             curves=make_curves(sample, curves),
             _selected=selected,

@@ -320,7 +320,9 @@ def test_a_promise_from_rows_that_the_model_was_trained_on_is_asked_for_and_refu
     app = upload(open_page(page="data"), "lapses.csv", f"split,label,score\n{lines}".encode())
     app = quiet(app.open("risk_coverage"))
     assert app.selectbox(key="set-on").value == "HOLDOUT"
-    assert "of all other rows" not in text_of(app)
+    assert "Chosen on 50 % of the rows of split 'HOLDOUT', stratified, seed 0 (1,000 rows)" in text_of(app).replace(
+        "\xa0", " "
+    )
     app.selectbox(key="set-on").set_value("TRAIN").run()
     said = "It cannot be promised that at most 5.0 % of the predictions kept are wrong"
     assert plain(app.title[0].value).replace("\xa0", " ").endswith(said)
@@ -769,14 +771,17 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     data = calviz.load(tmp_path / "posts.csv")
     app = upload(open_page(), "posts.csv", _moderated()).open("risk_coverage")
     app = quiet(app.slider(key="allowed").set_value(20.0).run())
-    every = RiskCoverage.compute(data).at_risk(0.2)
-    assert plain(app.title[0].value).replace("\xa0", " ") == every.headline
+    every = calviz.threshold(data, 0.2)
+    kept = RiskCoverage.compute(data).at_threshold(every.threshold)
+    assert plain(app.title[0].value).replace("\xa0", " ") == kept.headline
     app = quiet(app.multiselect(key="predicted").set_value(["hate", "spam"]).run())
     curve = RiskCoverage.compute(data, predicted=["spam", "hate"])
-    some, text = curve.at_risk(0.2), text_of(app).replace("\xa0", " ")
+    promised = calviz.threshold(data, 0.2, predicted=["spam", "hate"])
+    some, text = curve.at_threshold(promised.threshold), text_of(app).replace("\xa0", " ")
     assert some.threshold > every.threshold
-    assert plain(app.title[0].value).replace("\xa0", " ") == some.headline
-    assert some.sentence in text
+    promise = "at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
+    assert plain(app.title[0].value).replace("\xa0", " ").endswith(promise)
+    assert promised.reading() in text
     assert _by(app, "lang")["rows"].sum() == curve.n
     assert app.query_params["predicted"] == "spam~hate"
     # The link of each tab was drawn with it: who comes back finds it.

@@ -306,18 +306,15 @@ def test_the_record_is_that_of_python(file):
     assert "guaranteed" in text
 
 
-def test_in_sample_threshold_and_words_are_those_of_the_app(file):
+def test_in_sample_all_rows_choose_the_threshold(file):
     curve = calviz.figures.RiskCoverage.compute(calviz.load(file), band=False, seed=0)
-    of_app = curve.at_risk(0.1)
+    on_all = curve.at_risk(0.1)
     how = ("threshold", file, "--risk", ".1", "--in-sample")
     record = json.loads(run_successfully(*how, "--json", "-"))
-    assert record["threshold"] == of_app.threshold
-    assert record["kept"] == pytest.approx(of_app.coverage)
+    assert record["threshold"] == on_all.threshold
+    assert record["kept"] == pytest.approx(on_all.coverage)
     assert not record["refuted"]
-    assert " ".join(of_app.sentence.split()) in " ".join(run_successfully(*how).split())
-    # Of a share of the rows, the sentence is that of the share.
-    of_share = run_successfully(*how, "--choose-fraction", ".6").split()
-    assert "Chosen on 60 % of the rows" in " ".join(of_share)
+    assert "Chosen on all rows (2,000 rows)" in " ".join(run_successfully(*how).split())
 
 
 def test_without_a_threshold_the_missing_rows_are_told_and_the_record_has_null(file):

@@ -266,12 +266,11 @@ def make_threshold(subject: Subject) -> Iterator[Block]:
     if rare or top.data.rows < MIN_ROWS or subject.verdict.changed:
         return
     judged = subject.sample.split
-    if whole is not None and judged and (split := fit_split_for(whole, judged)):
-        with suppress(errors.CalvizError):
+    with suppress(errors.CalvizError):
+        if whole is not None and judged and (split := fit_split_for(whole, judged)):
             yield Text(threshold(whole, RISK, choose_split=split).reading())
-            return
-    figure = top.view(RiskCoverage.compute, ranking="confidence", band=False, **top.redrawing)
-    yield Text(figure.at_risk(RISK, others=False).sentence)
+        else:
+            yield Text(threshold(top.data, RISK).reading())
 
 
 @section("risk-coverage", "Risk-coverage", 60, earlier="Risk and coverage")
