@@ -99,15 +99,13 @@ def _compute_views(
 
 def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
     """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
+
+    def errors_of(sample: Sample) -> FloatArray:
+        ranges = sample.top_label.view(class_ranges, view=mode)
+        return np.where(ranges.has, ranges.value, np.nan)
+
     # Reduction and bins do not matter here.
-    return pinning.overlay(
-        settings, lambda sample: _errors_of(sample, mode), as_now=pinning.REDUCTION_AND_BINS
-    )
-
-
-def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
-    ranges = sample.top_label.view(class_ranges, view=mode)
-    return np.where(ranges.has, ranges.value, np.nan)
+    return pinning.overlay(settings, errors_of, as_now=pinning.REDUCTION_AND_BINS)
 
 
 def draw_bars(

@@ -14,7 +14,6 @@ from streamlit.column_config import Column, TextColumn
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
-from calviz.app.tables_and_cards import sortable
 from calviz.core import entry_specs
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, MetricResult
 from calviz.core.words import capitalised, csv_bytes, number, range_end, shorten
@@ -227,7 +226,9 @@ def _sortable(
     }
     for name, other in others.items():
         columns[name] = [other[key].value if key in other else math.nan for key in results]
-    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
+    return tables_and_cards.sortable(
+        texts, {name: columns[name] for name in columns if name in texts.columns}
+    )
 
 
 def details(result: MetricResult) -> None:

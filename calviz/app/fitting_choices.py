@@ -95,8 +95,7 @@ def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
         way = session.choose_one("Fit on", ways, default=way, key="division", help=_HELP)
-    division = replace(_division(settings, data, way), eval_split=settings.split)
-    return FitRows(whole, data, division)
+    return FitRows(whole, data, replace(_division(settings, data, way), eval_split=settings.split))
 
 
 _HELP = (

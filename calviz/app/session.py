@@ -291,16 +291,12 @@ def has_current() -> bool:
 
 
 def set_current(chosen: Settings) -> None:
-    """Set the settings from now on."""
-    _free_memory(st.session_state.get(_CHOSEN), chosen)
+    """Set the settings from now on; if rows or reduction have changed, forget what takes much memory. Results stay."""
+    before = st.session_state.get(_CHOSEN, chosen)
+    if (before.rows_key, before.reduction) != (chosen.rows_key, chosen.reduction):
+        for sample in st.session_state.pop(_IN_USE, ()):
+            sample.let_go()
     st.session_state[_CHOSEN] = chosen
-
-
-def _free_memory(previous: Settings | None, chosen: Settings) -> None:
-    """If rows or reduction have changed, forget what takes much memory; results stay."""
-    before, now = ((s.rows_key, s.reduction) for s in (previous or chosen, chosen))
-    for sample in () if before == now else st.session_state.pop(_IN_USE, ()):
-        sample.let_go()
 
 
 def look_at_class(data: Dataset, index: int) -> None:

@@ -519,7 +519,16 @@ def arena(
         say(note)
     problems: tuple[str, ...] = ()
     if inputs.playable:
-        table, problems = _run_experiments(inputs, chosen, division, parameters, state, jobs)
+        from calviz.comparison.arena_experiments import Rules, play_all
+        from calviz.comparison.arena_sources import ArenaState
+
+        rules = Rules(methods=chosen or "all", division=division, options=parameters)
+        _ = rules.specs  # an unknown method raises before any file is processed
+        kept = None if state is None else ArenaState.open(state)
+        if kept is not None and kept.done:
+            say(f"{kept.path.name} holds {len(kept.done):,} results; these are not computed again.")
+        how: dict[str, Any] = {"state": kept, "jobs": jobs, "progress": _say_progress}
+        table, problems = play_all(inputs.playable, rules, **how)
     else:
         table = _read_results(inputs, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)
@@ -535,27 +544,9 @@ def arena(
         outputs.write(arena_report(arena, problems=problems))
 
 
-def _run_experiments(
-    inputs: ArenaInput,
-    chosen: tuple[str, ...] | None,
-    division: options.Division,
-    parameters: dict[str, dict[str, object]],
-    state_path: str | None,
-    jobs: int | None,
-) -> tuple[ResultTable, tuple[str, ...]]:
-    from calviz.comparison.arena_experiments import Rules, play_all
-    from calviz.comparison.arena_sources import ArenaState
-
-    def progress(name: str, done: int, total: int, problem: str) -> None:
-        if total > 1 or not problem:  # for a single file, the error reports it
-            say(f"[{done}/{total}] {problem or name}")
-
-    rules = Rules(methods=chosen or "all", division=division, options=parameters)
-    _ = rules.specs  # an unknown method raises before any file is processed
-    state = None if state_path is None else ArenaState.open(state_path)
-    if state is not None and state.done:
-        say(f"{state.path.name} holds {len(state.done):,} results; these are not computed again.")
-    return play_all(inputs.playable, rules, state=state, jobs=jobs, progress=progress)
+def _say_progress(name: str, done: int, total: int, problem: str) -> None:
+    if total > 1 or not problem:  # for a single file, the error reports it
+        say(f"[{done}/{total}] {problem or name}")
 
 
 def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:

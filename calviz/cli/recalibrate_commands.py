@@ -76,6 +76,7 @@ def recalibrate(
         reading_of_unlabelled,
         trade_off,
     )
+    from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.data.writing import check_target, write_predictions
 
     parameters = options.parse_parameters(option, [method])
@@ -91,17 +92,28 @@ def recalibrate(
     if why := options.why_drawn(file, sample, label_file):
         if unlabelled is not None:
             raise OptionError("--unlabelled needs all rows of FILE in memory.")
-        recalibrated = _recalibrate_files(
-            file, method, why, out, sample, model, reading, fitting, parameters, json_only.quiet
-        )
+        if Path(out).suffix:
+            raise OptionError(_ONE_BY_ONE.format(out))
+        check_folder(out)
+        drawn = options.draw_options(sample, reading, fitting)
+        drawn |= {"model": model, "parameters": parameters.get(method, {})}
+        with command_group.showing_progress(), naming(file):
+            recalibrated = recalibrate_files(file, method, out, **drawn)
+        options.say_drawn(file, why, recalibrated.sample.sentence())
+        warnings = recalibrated.recalibrator.warnings_
+        for sentence in warnings:
+            say(f"{method}: {sentence}")
+        judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
+        if not json_only.quiet:
+            click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
+            if recalibrated.judge_column is not None:
+                click.echo(_where_to_judge(recalibrated, out, Reading("", judged)))
         try:
             with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
                 about |= _raw_scores(recalibrated.recalibrator, raw_score, json_only)
         except CalvizError as error:
             raise type(error)(f"{error} The files in {out} were written.") from None
-        judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
         how = {"sample": recalibrated.sample.record(), "judge_on": judged}
-        warnings = recalibrated.recalibrator.warnings_
         written = [str(path) for path in recalibrated.files]
         _say_written(json_only, saved)
         json_only.write_json(about | how | {"written": written, "warnings": warnings})
@@ -195,44 +207,15 @@ def _saving(
         yield
 
 
-def _recalibrate_files(
-    source: str,
-    method: str,
-    why: str,
-    out: str,
-    rows: int | None,
-    model: str | None,
-    reading: options.ReadingOptions,
-    division: options.Division,
-    parameters: options.MethodParameters,
-    quiet: bool,
-) -> RecalibratedFiles:
-    from calviz.comparison.recalibrate_files import recalibrate_files
-
-    if Path(out).suffix:
-        raise OptionError(_ONE_BY_ONE.format(out))
-    check_folder(out)
-    drawn = options.draw_options(rows, reading, division)
-    with command_group.showing_progress(), naming(source):
-        recalibrated = recalibrate_files(
-            source, method, out, model=model, parameters=parameters.get(method, {}), **drawn
-        )
-    options.say_drawn(source, why, recalibrated.sample.sentence())
-    for sentence in recalibrated.recalibrator.warnings_:
-        say(f"{method}: {sentence}")
-    if quiet:
-        return recalibrated
-    click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
-    if recalibrated.judge_column is not None:
-        # Logits were replaced by probabilities of other names.
-        was_logits = recalibrated.sample.data.kind == "logits"
-        replaced = {"split_column", *(("kind", "scores") if was_logits else ())}
-        judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
-        click.echo(
-            f"rows that were not used to fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
-            f"calviz audit {shlex.quote(out)} {Reading('', judged).in_shell()}{options.reading_given(replaced)}"
-        )
-    return recalibrated
+def _where_to_judge(recalibrated: RecalibratedFiles, out: str, judged: Reading) -> str:
+    """Say which rows were not used to fit the map, and the command that judges on these."""
+    # Logits were replaced by probabilities of other names.
+    was_logits = recalibrated.sample.data.kind == "logits"
+    replaced = {"split_column", *(("kind", "scores") if was_logits else ())}
+    return (
+        f"rows that were not used to fit the map have '{recalibrated.judge_split}' in the column '{recalibrated.judge_column}': judge on these, "
+        f"calviz audit {shlex.quote(out)} {judged.in_shell()}{options.reading_given(replaced)}"
+    )
 
 
 @options.command

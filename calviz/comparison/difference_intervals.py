@@ -330,8 +330,7 @@ class Weighted:
 
     def truths(self) -> dict[str, FloatArray]:
         """Return the inverted metrics in these simulated populations without noise, shape (S,); call it after `scaled`."""
-        once = np.ones((self._n, 1))
-        return {key: drawn[:, 0] for key, drawn in self.scaled(once).items()}
+        return {key: drawn[:, 0] for key, drawn in self.scaled(np.ones((self._n, 1))).items()}
 
     def _populations(
         self, shared: _Shared, metrics: list[Metric], view_at: Callable[[float | None], Any]

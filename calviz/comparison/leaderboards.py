@@ -114,35 +114,30 @@ def leaderboard(
             difference = critical_difference(table.methods, ranks)
             if difference is not None:
                 critical[score] = difference
-    standings = [_standing(table, j, by_score, critical) for j in range(len(table.methods))]
+
+    def standing(j: int) -> arena_results.Standing:
+        """The row of method number `j`."""
+        numbers: dict[str, Any] = {
+            name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
+            for name in next(iter(by_score.values()))
+        }
+        scored = table.entered[:, j]
+        for values in table.scores.values():
+            scored = scored & ~np.isnan(values[:, j])
+        method = table.methods[j]
+        return arena_results.Standing(
+            method=method,
+            experiments=int(table.entered[:, j].sum()),
+            failed=int(table.entered[:, j].sum() - scored.sum()),
+            rank={s: c.ranks[method] for s, c in critical.items()},
+            seconds=_median(table.seconds[scored, j]),
+            **numbers,
+        )
+
+    standings = [standing(j) for j in range(len(table.methods))]
     standings.sort(key=lambda s: (-np.nan_to_num(s.winrate[SCORES[0]], nan=-1.0), s.method))
     by_method = {s.method: s for s in standings}
     return Leaderboard(key, title or TITLES.get(key, key), table, by_method, critical, left_out)
-
-
-def _standing(
-    table: ResultTable,
-    j: int,
-    by_score: Mapping[str, Mapping[str, Sequence[Any]]],
-    critical: Mapping[str, CriticalDifference],
-) -> arena_results.Standing:
-    """Return the row of method number `j`; `by_score` holds the columns of each score, one value per method."""
-    numbers = {
-        name: {score: by_score[score][name][j] for score in SCORES if name in by_score[score]}
-        for name in next(iter(by_score.values()))
-    }
-    scored = table.entered[:, j]
-    for values in table.scores.values():
-        scored = scored & ~np.isnan(values[:, j])
-    method = table.methods[j]
-    return arena_results.Standing(
-        method=method,
-        experiments=int(table.entered[:, j].sum()),
-        failed=int(table.entered[:, j].sum() - scored.sum()),
-        rank={s: c.ranks[method] for s, c in critical.items()},
-        seconds=_median(table.seconds[scored, j]),
-        **numbers,
-    )
 
 
 def _columns(

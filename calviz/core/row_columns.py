@@ -228,8 +228,7 @@ class Cells:
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """Return the cells of the selected rows (a boolean mask or indices)."""
-        columns = {name: getattr(self, name)[rows] for name in self._columns()}
-        return replace(self, **columns)
+        return replace(self, **{name: getattr(self, name)[rows] for name in self._columns()})
 
 
 def cells_after_map(

@@ -230,8 +230,7 @@ def _aligned(
     if values.dtype.kind == "f":
         return np.where(missing, np.nan, values[np.where(missing, 0, rows)])
     # Whole numbers become text, which can be missing, rather than floats.
-    factor = Factor.of(values)
-    return _aligned(factor, rows)
+    return _aligned(Factor.of(values), rows)
 
 
 def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:

@@ -228,8 +228,7 @@ class BinSweep:
         """ECE per number of bins with hits redrawn from the scores, shape (B, M)."""
         sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
         draw = self.calibrated or self.cells.under_calibration
-        blocks = [self._errors(draw(rng, size)) for size in sizes]
-        return np.concatenate(blocks)
+        return np.concatenate([self._errors(draw(rng, size)) for size in sizes])
 
     def _errors(self, cells: BinSums) -> FloatArray:
         gap = cells.score_sum - cells.hit_sum

@@ -27,17 +27,8 @@ from calviz.core.words import (
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
-from calviz.sample import step_views
+from calviz.sample import risk_tests, step_views
 from calviz.sample.error_bars import Redrawing, drawn_by, interval, resampled
-from calviz.sample.risk_tests import (
-    CONFIDENCE,
-    RiskTests,
-    lowest_scores,
-    missed_words,
-    more_rows_words,
-    rarer_class,
-    threshold_at,
-)
 from calviz.sample.sample import (
     Sample,
     event_sums,
@@ -119,7 +110,7 @@ class ReferralChoice:
     @property
     def more_words(self) -> str:
         """What more rows would do, where no threshold can be shown."""
-        return f"none: {more_rows_words(self.more_rows)}"
+        return f"none: {risk_tests.more_rows_words(self.more_rows)}"
 
 
 @figure(
@@ -257,9 +248,9 @@ class RiskCoverage(SampleFigure):
             accuracy_interval=whole,
             redrawing=sample.redrawing,
             mean_confidence=float(sums.score_sum[0] / sums.n),
-            lowest=lowest_scores(sample.top_scored, view),
+            lowest=risk_tests.lowest_scores(sample.top_scored, view),
             predicted=predicted_words(sample.data, predicted),
-            rarer=rarer_class(sample, ranking_values(sample, ranking)),
+            rarer=risk_tests.rarer_class(sample, ranking_values(sample, ranking)),
         )
 
     @property
@@ -312,7 +303,7 @@ class RiskCoverage(SampleFigure):
 
     @claim("threshold-risk")
     def at_risk(
-        self, risk: float, *, confidence: float = CONFIDENCE, others: bool = True
+        self, risk: float, *, confidence: float = risk_tests.CONFIDENCE, others: bool = True
     ) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
@@ -333,7 +324,7 @@ class RiskCoverage(SampleFigure):
         check_level(confidence)
         drawing = drawn_by(self.steps)
         value = None if drawing is None else ranking_values(drawing.sample, self.ranking)
-        tests = RiskTests.of(self.steps, value=value)
+        tests = risk_tests.RiskTests.of(self.steps, value=value)
         safe = tests.safe(risk, confidence)
         more = None if safe.size else tests.rows_missing(risk, confidence)
         # A share kept by the errors of these rows would contradict that more of them hardly help.
@@ -343,7 +334,7 @@ class RiskCoverage(SampleFigure):
             never = "no number of rows can show that none is wrong"
             words = (
                 f"No threshold can promise that at most {percent(risk)} of the predictions{self._of} kept are wrong, {sure}. Tried on all of "
-                f"{self._rows} here: {more_rows_words(more, risk) if risk else never}.{observed}"
+                f"{self._rows} here: {risk_tests.more_rows_words(more, risk) if risk else never}.{observed}"
             )
             return replace(self._nothing(words), more_rows=more)
         step = int(safe[0])
@@ -425,7 +416,7 @@ class RiskCoverage(SampleFigure):
         else:
             by_chance = ", rows tied there split by chance" if tied else ""
             which = f"the {percent(kept / n)} {self._most} predictions{self._of} ({self._condition(shown)}{by_chance})"
-        missed = missed_words(self.rarer, partial(self.keeps, threshold=shown))
+        missed = risk_tests.missed_words(self.rarer, partial(self.keeps, threshold=shown))
         sentence = (
             f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
             f"{'no row is referred' if whole else _referred_words(referred)}."
@@ -446,8 +437,10 @@ class RiskCoverage(SampleFigure):
     def _limit(self, step: int) -> float:
         """Return a threshold that keeps the rows of a step and of all above it, and no others, in its usual unit."""
         if self.ranking == "entropy":
-            return -threshold_at(step, lambda at: -self.threshold_of(self.steps.scores_at(at)))
-        return threshold_at(step, self.steps.scores_at, self.lowest)
+            return -risk_tests.threshold_at(
+                step, lambda at: -self.threshold_of(self.steps.scores_at(at))
+            )
+        return risk_tests.threshold_at(step, self.steps.scores_at, self.lowest)
 
     def _ci(self, interval: Interval) -> str:
         low, high = (percent(end) for end in interval)

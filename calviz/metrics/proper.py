@@ -13,8 +13,14 @@ from scipy.special import entr
 from calviz.core import curve_fits, entry_specs
 from calviz.core.blocks import FloatArray
 from calviz.sample import binning, cell_bounds, losses
-from calviz.sample.cross_fitted import CrossFitted, cross_fitted
-from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
+from calviz.sample.cross_fitted import (
+    CrossFitted,
+    CrossFittedScore,
+    HeldOutLoss,
+    LossPart,
+    cross_fitted,
+    held_out,
+)
 from calviz.sample.draws import once_per_view
 from calviz.sample.losses import LogSteps, MeanLoss, clipped_step_words, exact_words, log_steps
 from calviz.sample.sample import Sample, top_label_sums

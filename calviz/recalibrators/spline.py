@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -266,8 +266,30 @@ def spline_map(
     def fractile(rank: IntArray) -> FloatArray:
         return rank / n if upto is None else upto[rank]
 
-    points = _gaps(ordered, weights, fractile, total, bounded=bounded)
-    cubics = fit(points, knots, run_out)
+    def gaps() -> Points:
+        """Cumulative hits minus cumulative scores (or the hits alone) at the fractile of each rank.
+
+        Inside a group of ties the order is arbitrary: the sums are interpolated linearly up to its end.
+        """
+        start, before = 0, 0.0
+        while start < n:
+            stop = min(start + RUN, n)
+            stop += int(np.searchsorted(score[stop:], score[stop - 1], side="right"))
+            rows = slice(start, stop)
+            gap = np.subtract(ordered.hit[rows], 0 if bounded else score[rows], dtype=np.float64)
+            if weights is not None:
+                gap *= weights[rows]
+            np.cumsum(gap, out=gap)
+            gap += before
+            places, ties = fractile(np.arange(start, stop + 1)), ends_of_ties(score[rows])
+            if ties.size < gap.size:
+                known = places[np.append(0, ties)]
+                gap = np.interp(places[1:], known, np.append(before, gap[ties - 1]))
+            before = float(gap[-1])
+            yield places[1:], gap / total, *(() if weights is None else (weights[rows],))
+            start = stop
+
+    cubics = fit(gaps(), knots, run_out)
     groups = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
     starts = np.where(groups > 0, ends[groups - 1], 0)
     ends = ends[groups]
@@ -288,38 +310,6 @@ def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
     by_value = np.linspace(score[0], score[-1], MAX_POINTS // 2).astype(score.dtype)
     spread = np.searchsorted(ends, np.searchsorted(score, by_value), side="right")
     return np.union1d(even, np.minimum(spread, ends.size - 1))
-
-
-def _gaps(
-    ordered: Ordered,
-    weights: FloatArray | None,
-    fractile: Callable[[IntArray], FloatArray],
-    total: float,
-    *,
-    bounded: bool,
-) -> Points:
-    """Cumulative hits minus cumulative scores (or the hits alone) at the fractile of each rank; weights apply to the sums and to the fit.
-
-    Inside a group of ties the order is arbitrary: the sums are interpolated linearly up to its end.
-    """
-    score, hit = ordered
-    n, start, before = score.size, 0, 0.0
-    while start < n:
-        stop = min(start + RUN, n)
-        stop += int(np.searchsorted(score[stop:], score[stop - 1], side="right"))
-        rows = slice(start, stop)
-        gap = np.subtract(hit[rows], 0 if bounded else score[rows], dtype=np.float64)
-        if weights is not None:
-            gap *= weights[rows]
-        np.cumsum(gap, out=gap)
-        gap += before
-        places, ends = fractile(np.arange(start, stop + 1)), ends_of_ties(score[rows])
-        if ends.size < gap.size:
-            known = places[np.append(0, ends)]
-            gap = np.interp(places[1:], known, np.append(before, gap[ends - 1]))
-        before = float(gap[-1])
-        yield places[1:], gap / total, *(() if weights is None else (weights[rows],))
-        start = stop
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:

@@ -562,8 +562,7 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
 
 def in_parts(resamples: int, cells: int) -> list[slice]:
     """Split the resamples into slices, so that `cells` array entries per resample stay within `PART_ENTRIES` at a time."""
-    step = max(1, PART_ENTRIES // cells)
-    return list(runs(0, resamples, step))
+    return list(runs(0, resamples, max(1, PART_ENTRIES // cells)))
 
 
 # ---- Rows and labels that metrics of all classes share

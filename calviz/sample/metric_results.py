@@ -156,7 +156,10 @@ def measured_with_error_bars(
     """Results of the metrics by key; error bars that the sample has cached are not drawn again."""
     requests = {m.key: request_of(sample, m, options) for m in metrics}
     values = {}
-    for m in sorted(metrics, key=_place_by_memory):
+    # Metrics that need much memory for single rows come first, and those that leave the steps of all rows in it last.
+    for m in sorted(
+        metrics, key=lambda m: (entry_specs.is_of_steps(m.view), not entry_specs.is_of_rows(m.view))
+    ):
         checkpoint(f"measuring: {m.label}")
         values[m.key] = sample.view(value_of, request=requests[m.key])
     values = {m.key: values[m.key] for m in metrics}
@@ -212,11 +215,6 @@ def largest_mean_gap(sample: Sample, interval: Interval | None, level: float) ->
         score = float(whole.score_sum.sum()) / float(whole.n)
         ends += [abs(score - float(share[0])) for share in whole.share_interval(level)]
     return max(ends)
-
-
-def _place_by_memory(metric: Metric) -> tuple[bool, bool]:
-    """Metrics that need much memory for single rows come first, and those that leave the steps of all rows in it last."""
-    return entry_specs.is_of_steps(metric.view), not entry_specs.is_of_rows(metric.view)
 
 
 def _with_interval_note(result: MetricResult, sample: Sample) -> MetricResult:

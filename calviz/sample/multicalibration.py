@@ -9,19 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from calviz.core import errors
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
-from calviz.core.errors import (
-    PREDICTED,
-    SCORE,
-    DataFrame,
-    NotAvailable,
-    OptionError,
-    check_level,
-    claim,
-    data_frame,
-    picked,
-)
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
 from calviz.core.predictions import (
@@ -136,7 +126,7 @@ class Multicalibration(metric_results.Displayed):
         """The condition of the segment with the largest error, beyond that of all rows where these have it; () if none is."""
         return self.segments[0].where or (self.beyond.where if self.beyond else ())
 
-    @claim(
+    @errors.claim(
         "multicalibration",
         says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
@@ -189,12 +179,12 @@ class Multicalibration(metric_results.Displayed):
             notes=self.skipped,
         )
 
-    def frame(self) -> DataFrame:
+    def frame(self) -> errors.DataFrame:
         """Return a table with one row per segment, the largest error first."""
-        return data_frame(
+        return errors.data_frame(
             {
                 "segment": s.name,
-                **picked(s, "rows ecce sigma p_value"),
+                **errors.picked(s, "rows ecce sigma p_value"),
                 "adjusted_p_value": s.adjusted,
                 "gap": s.gap,
                 "low": s.interval.low,
@@ -249,9 +239,9 @@ def multicalibration(
     ----------
     Guy et al. 2025, *Measuring multi-calibration*; Arrieta-Ibarra et al. 2022 (ECCE-R).
     """
-    check_level(level)
+    errors.check_level(level)
     if min_rows < 2:
-        raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
+        raise errors.OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
         sample = sample.with_data(cut_columns(sample.data, edges))
@@ -281,20 +271,20 @@ def beyond_noise(
     sample: Sample, columns: Sequence[str], min_rows: int = LEAST_ROWS
 ) -> Multicalibration | None:
     """The error over all segments of one or two columns; None if it is within noise."""
-    own = (PREDICTED, SCORE, *cycles(sample.data))
+    own = (errors.PREDICTED, errors.SCORE, *cycles(sample.data))
     try:
         found = multicalibration(sample, [n for n in columns if n not in own], min_rows=min_rows)
-    except NotAvailable:
+    except errors.NotAvailable:
         return None
     return found if found.noise_floor.p_value <= SEGMENTS else None
 
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured, or within noise, where nothing follows."""
-    columns = tuple(name for name in columns if name not in (PREDICTED, SCORE))
+    columns = tuple(name for name in columns if name not in (errors.PREDICTED, errors.SCORE))
     try:
         found = multicalibration(sample, columns) if columns else None
-    except NotAvailable:
+    except errors.NotAvailable:
         found = None
     # Beside all rows, which the verdict is about.
     said = ("", "") if found is None or found.measured == 1 else found.sentences()
@@ -311,7 +301,7 @@ def _measured(
 ) -> Multicalibration:
     data, weights = sample.data, sample.weights
     if sample.row_draws.cluster is not None:
-        raise NotAvailable(
+        raise errors.NotAvailable(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
     factors, skipped = sliced_columns(data, columns, min_rows)
@@ -321,7 +311,7 @@ def _measured(
     )
     found = _segments(rows)
     if not found.where:
-        raise NotAvailable(
+        raise errors.NotAvailable(
             f"no segment has {min_rows:,} rows or more and an expected variance of hits of {LEAST_VARIANCE:g}."
         )
     segments = [_segment(rows, found, i, level) for i in found.order[:_NAMED].tolist()]

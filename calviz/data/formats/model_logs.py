@@ -17,14 +17,7 @@ from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, check_expansion, shortened
 from calviz.data.answers import TextRules, share_right
 from calviz.data.format import Notice, Source, damaged, undamaged
-from calviz.data.formats.table_formats import (
-    ZIP_DAMAGE,
-    check_room,
-    open_zip,
-    parsed_json,
-    parsed_object,
-    whole_json,
-)
+from calviz.data.formats import table_formats
 from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.roles import PERCENT_WORDS, are_percentages
 
@@ -82,7 +75,7 @@ def _rows(
     numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules, task: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
-        row = parsed_object(line, number)
+        row = table_formats.parsed_object(line, number)
         needed = {key: row.get(key) for key in ("target", "filter", "metrics", "acc")}
         needed["filter"] = str(needed["filter"])
         generated = _answer_text(row)
@@ -332,7 +325,7 @@ Samples = Iterator[Any]
 
 
 def _json_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
-    log = whole_json(source)
+    log = table_formats.whole_json(source)
     log = log if isinstance(log, Mapping) else {}
     samples = log.get("samples")
     return log, iter(samples if isinstance(samples, list) else ())
@@ -343,8 +336,8 @@ def _eval_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
 
     The header of a run that did not end is ``_journal/start.json``.
     """
-    with undamaged(*ZIP_DAMAGE):
-        archive = open_zip(source)
+    with undamaged(*table_formats.ZIP_DAMAGE):
+        archive = table_formats.open_zip(source)
         members = {entry.filename: entry for entry in archive.infolist()}
         samples = [m for name, m in members.items() if name.startswith("samples/")]
         header = members.get("header.json", members.get("_journal/start.json"))
@@ -352,8 +345,8 @@ def _eval_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
         check_expansion(
             "the log", sum(m.file_size for m in read), sum(m.compress_size for m in read)
         )
-        check_room(bytes(0), max((m.file_size for m in read), default=0))
-        log = parsed_json(_member(archive, header)) if header is not None else {}
+        table_formats.check_room(bytes(0), max((m.file_size for m in read), default=0))
+        log = table_formats.parsed_json(_member(archive, header)) if header is not None else {}
         if not isinstance(log, dict):
             raise damaged()
     in_order = sorted(samples, key=lambda m: m.header_offset)
@@ -361,8 +354,8 @@ def _eval_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
     def each() -> Samples:
         for number, member in enumerate(in_order):
             checkpoint(f"sample {number:,} of {len(in_order):,}" if number % 100 == 0 else "")
-            with undamaged(*ZIP_DAMAGE):
-                yield parsed_json(_member(archive, member))
+            with undamaged(*table_formats.ZIP_DAMAGE):
+                yield table_formats.parsed_json(_member(archive, member))
 
     return {"status": "started"} | log, each()
 

@@ -576,7 +576,7 @@ def open_npz(source: Source) -> Table:
     members = {n: m for n, m in members.items() if n not in objects and m.header.shape != ()}
     for name in objects:
         _, role = _role(name) or ("", plain(name))
-        if role in (*PROBABILITIES, *LOGITS, *LABELS):
+        if role in (*_SCORES, *LABELS):
             raise _objects(name)
     table = _table(members, _class_names(members))
     if source.name.endswith(".npy"):  # which `zipped` made
@@ -691,6 +691,10 @@ def _class_names(members: dict[str, StoredArray]) -> tuple[str, ...]:
     return ()
 
 
+#: Roles of arrays with scores.
+_SCORES = {*PROBABILITIES, *LOGITS}
+
+
 def _role(key: str) -> tuple[str, str] | None:
     """Split "val_probs" or "probs_val" into ("val", "probs"); None if the key names no split."""
     words = plain(key).split("_")
@@ -713,16 +717,11 @@ def _paired(
     for key, member in members.items():
         if pair := _role(key):
             splits.setdefault(pair[0], {})[pair[1]] = member
-    scores = {*PROBABILITIES, *LOGITS}
-    complete = {
-        split: roles
-        for split, roles in splits.items()
-        if any(r in scores for r in roles) and any(r in LABELS for r in roles)
-    }
-    unsplit = [k for k in members if _role(k) is None and plain(k) in (*scores, *LABELS)]
-    scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
+    unsplit = [k for k in members if _role(k) is None and plain(k) in (*_SCORES, *LABELS)]
+    scored = {s: roles for s, roles in splits.items() if not roles.keys().isdisjoint(_SCORES)}
+    complete = {s: roles for s, roles in scored.items() if not roles.keys().isdisjoint(LABELS)}
     if complete and unlabelled:
-        complete = _with_missing_labels(scored, complete, scores)
+        complete = _with_missing_labels(scored, next(iter(complete.values())))
     elif not complete and not any(r in LABELS for roles in splits.values() for r in roles):
         # Rows without labels, to which a map is applied.
         complete = scored if len(scored) > 1 else {}
@@ -737,26 +736,23 @@ def _paired(
             shapes = ", ".join(f"'{short(m.name)}' {m.header.shape}" for m in group)
             raise InputError(f"the splits have different numbers of classes: {shapes}")
         parts[role] = group
-    rows = [_rows(roles, scores) for roles in complete.values()]
+    rows = [_rows(roles) for roles in complete.values()]
     codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
     return parts, Factor(codes=codes, levels=tuple(complete))
 
 
 def _with_missing_labels(
-    scored: dict[str, dict[str, StoredArray]],
-    labelled: dict[str, dict[str, StoredArray]],
-    scores: set[str],
+    scored: dict[str, dict[str, StoredArray]], labelled: dict[str, StoredArray]
 ) -> dict[str, dict[str, StoredArray]]:
-    """Return all splits with scores; those without labels get missing ones, of the form of the first split with labels."""
-    first = next(iter(labelled.values()))
-    role = next(r for r in first if r in LABELS)
-    header = first[role].header
+    """Return all splits with scores; those without labels get missing ones, of the form of a split with labels."""
+    role = next(r for r in labelled if r in LABELS)
+    header = labelled[role].header
     # Whole numbers become text, which can be missing, rather than fractions.
-    is_text = header.dtype.kind in "USiu" and first[role].width is None
+    is_text = header.dtype.kind in "USiu" and labelled[role].width is None
     whole = {}
     for split, roles in scored.items():
-        if split not in labelled:
-            rows = next(m for r, m in roles.items() if r in scores).rows
+        if roles.keys().isdisjoint(LABELS):
+            rows = next(m for r, m in roles.items() if r in _SCORES).rows
             shape = (rows, *header.shape[1:])
             missing = (
                 np.full(shape, "", header.dtype if header.dtype.kind in "US" else "U1")
@@ -791,9 +787,9 @@ def _left_out(
             yield Notice.LEFT_OUT.finding("warning", text)
 
 
-def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
+def _rows(roles: dict[str, StoredArray]) -> int:
     """Number of rows of one split; raise InputError if scores and labels, if there are any, differ in length."""
-    score = next(m for r, m in roles.items() if r in scores)
+    score = next(m for r, m in roles.items() if r in _SCORES)
     label = next((m for r, m in roles.items() if r in LABELS), score)
     if score.rows != label.rows:
         raise InputError(

@@ -261,8 +261,7 @@ class _Reader:
         self._with_attributes(flags, [])
 
     def _list(self, flags: int) -> _Vector:
-        values = [self.value() for _ in range(self._length(4))]
-        return self._with_attributes(flags, values)
+        return self._with_attributes(flags, [self.value() for _ in range(self._length(4))])
 
     def _compact(self, flags: int) -> Any:
         """A vector in one of the short forms of R 3.5 and later."""

@@ -15,10 +15,8 @@ import calviz
 from benchmarks.record_refinement import RECORDED, cases
 from calviz.core.blocks import Factor
 from calviz.core.predictions import Predictions, with_rows
-from calviz.sample import cross_fitted_classes
-from calviz.sample.cross_fitted import FOLDS as FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED
-from calviz.sample.cross_fitted import OWN_ROWS, cross_fitted, fold_of_rows
-from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
+from calviz.sample import cross_fitted as cross_fitting
+from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted, fit_folds, fold_of_rows, folds
 from calviz.sample.sample import Sample
 from tests.inputs.simulated import draw_labels
 
@@ -170,7 +168,7 @@ def test_a_temperature_of_some_of_the_rows_loses_nothing_to_speak_of(monkeypatch
     p = calviz.Predictions(probs=softmax(z, axis=1), labels=labels)
     keys = ["nll_refinement_all", "nll_calibration_all"]
     every = calviz.evaluate(p, keys)
-    monkeypatch.setattr(cross_fitted_classes, "FIT_BYTES", 2_000 * 24)
+    monkeypatch.setattr(cross_fitting, "FIT_BYTES", 2_000 * 24)
     some = calviz.evaluate(p, keys)
     for key in keys:
         # A fit to m rows loses 1 / (2 m) nats on average; five times as much is beyond chance.
@@ -181,7 +179,7 @@ def test_rows_are_put_in_order_by_the_first_key_that_differs():
     rng = np.random.default_rng(9)
     keys = [rng.integers(4, size=20_000).astype(float) for _ in range(3)]
     first, *others = keys
-    order = cross_fitted_classes._in_order(first.astype(np.uint64), lambda rows: tuple(k[rows] for k in others))  # fmt: skip
+    order = cross_fitting._in_order(first.astype(np.uint64), lambda rows: tuple(k[rows] for k in others))  # fmt: skip
     expected = np.lexsort(keys[::-1])
     # `lexsort` is stable: rows that tie in all keys stay in their order.
     np.testing.assert_array_equal(order, expected)
@@ -195,7 +193,7 @@ def test_each_fold_has_the_same_rows_whatever_their_order():
     def rows_per_fold(kind):
         data = Predictions(probs=one[kind], labels=label_of_kind[kind])
         table = np.zeros((60, FOLDS))
-        np.add.at(table, (kind, cross_fitted_classes._fold_of_rows(data)), 1)
+        np.add.at(table, (kind, cross_fitting._fold_of_rows(data)), 1)
         return table
 
     np.testing.assert_array_equal(rows_per_fold(rng.permutation(kind)), rows_per_fold(kind))
@@ -206,7 +204,7 @@ def test_a_thinned_selection_is_every_nth_row(most):
     chosen = np.random.default_rng(0).random(20_000) < 0.8
     rows = np.flatnonzero(chosen)
     np.testing.assert_array_equal(
-        cross_fitted_classes._thinned(chosen, most), rows[:: -(-rows.size // most)]
+        cross_fitting._thinned(chosen, most), rows[:: -(-rows.size // most)]
     )
 
 
@@ -277,18 +275,16 @@ def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted, clustered):
     counts = rng.integers(1, 5, 60) if weighted else None
     w = np.ones(60) if counts is None else counts / counts.mean()
     # Rows are dealt out in the order of their scores; clusters, of different sizes, as scikit-learn does.
-    fold, cluster = np.arange(60) % FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED, None
+    fold, cluster = np.arange(60) % FOLDS, None
     if clustered:
         cluster = rng.permutation(np.repeat(np.arange(10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 15]))
-        for f, (_, judged) in enumerate(
-            GroupKFold(FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED).split(score, groups=cluster)
-        ):
+        for f, (_, judged) in enumerate(GroupKFold(FOLDS).split(score, groups=cluster)):
             fold[judged] = f
     view = Sample(predictions(score, hit, counts, cluster), "positive").view(cross_fitted)
     z = np.log(score) - np.log1p(-score)
     cell = np.searchsorted((view.z[1:] + view.z[:-1]) / 2, z)
     losses, gaps = np.zeros(60), np.zeros(60)
-    for f in range(FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED):
+    for f in range(FOLDS):
         out = fold == f
         x = view.x[cell]
         own = OWN_ROWS / w[~out].sum()
@@ -349,12 +345,7 @@ def test_clusters_are_dealt_out_whole_whatever_the_order_of_their_rows():
     cluster = np.repeat(np.arange(70), rng.integers(1, 9, 70))
     fold = fold_of_rows(Factor.of(cluster))
     assert np.unique(np.column_stack([cluster, fold]), axis=0).shape[0] == 70
-    peer = [
-        judged.size
-        for _, judged in GroupKFold(FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED).split(
-            cluster, groups=cluster
-        )
-    ]
+    peer = [judged.size for _, judged in GroupKFold(FOLDS).split(cluster, groups=cluster)]
     assert sorted(np.bincount(fold)) == sorted(peer)
     order = rng.permutation(cluster.size)
     np.testing.assert_array_equal(fold_of_rows(Factor.of(cluster[order])), fold[order])
