@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -22,11 +20,11 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md, on_screen
-from calviz.comparison.judging import MOST_COMPARED, Judged, judged
+from calviz.comparison.judging import MOST_COMPARED, Judged
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction
 from calviz.core.words import shorten
-from calviz.data.judge_columns import read_judge, to_compare
+from calviz.data.judge_columns import to_compare
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
@@ -201,8 +199,7 @@ def judge(chosen: Settings) -> None:
         raise NotAvailable(
             "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
         )
-    key = f"{chosen.entry.content_key}#{chosen.whole.name}"
-    usual = _judged(key, None, None, (), chosen)
+    usual = navigation.judged_by(chosen, None)
     groups = {name: shorten(name, 40) for name in chosen.whole.groups}
     by = st.selectbox(
         "Compare",
@@ -227,7 +224,7 @@ def judge(chosen: Settings) -> None:
     event = st.selectbox("The rate of", words, key="calviz.judge.event", width=420) if words else ""
     words = tuple(sorted(words, key=lambda word: word == event))  # as class names, no comes first
     # That a column is taken anyhow is said.
-    found = _judged(key, by, None if question == usual.by_items else question, words, chosen)
+    found = navigation.judged_by(chosen, by, None if question == usual.by_items else question, words)  # fmt: skip
     summary = found.summary()
     say(found.headline)
     st.markdown(md(on_screen(" ".join((found.sentence(), *summary.lines))), 1_000))
@@ -268,25 +265,14 @@ def _more_labels(found: Judged) -> None:
     rows = int(st.number_input(what, 1, free, min(50, free), key=key, width=420))
 
     def table() -> pd.DataFrame:
-        following = found.next(rows)
-        number = np.arange(1, following.chance.size + 1)
-        label = np.isin(number - 1, following.rows).astype(int)
-        return pd.DataFrame({"row": number, "to_label": label, "chance": following.chance})
+        names = ("row", "to_label", "chance")
+        return pd.DataFrame(dict(zip(names, found.next_in_file(rows), strict=True)))
 
     tables_and_cards.download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."
     )
-
-
-@session.cached_results(4)
-def _judged(key: str, by: str | None, question: str | None, words: tuple[str, ...], _settings: Settings) -> Judged:  # fmt: skip
-    entry = _settings.entry
-    assert isinstance(entry.source, bytes | Path)
-    names, model = words + (entry.options.class_names or ()), entry.loaded.recognition.model_column
-    of = (model, _settings.whole.name) if model else None  # each of them is a judge
-    return judged(read_judge(entry.source, by=by, cluster=question, class_names=names, name=entry.title, of=of))  # fmt: skip
 
 
 navigation.enter()

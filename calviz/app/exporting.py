@@ -144,7 +144,9 @@ def results_of_pages(settings: Settings) -> PageResults:
     chosen = models_compared.usual_models(entry)
     with suppress(CalvizError):  # models of other rows: the page Compare models says why
         chosen, _ = models_compared.that_match(chosen, settings)
-    grades = decide_cutoff.chosen_grade_column()
+    grades, judged = decide_cutoff.chosen_grade_column(), None
+    with suppress(CalvizError):  # the tab Judge, if there is one, says why
+        judged = navigation.judged_by(settings)
     several = len(entry.loaded.models) > 1
     # Models of other files that are open were not asked for until they are compared on their page, or by the link.
     compared = models_compared.latest_comparison(chosen, settings)
@@ -159,6 +161,7 @@ def results_of_pages(settings: Settings) -> PageResults:
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
         sites=diagnose_groups.chosen_sites(settings.whole),
         whole=settings.whole,
+        judged=judged,
     )
     return PageResults(
         subject,
@@ -179,6 +182,7 @@ def _offered(settings: Settings, inputs: PageResults) -> dict[str, Section]:
     about = inputs.subject
     times, sites = settings.whole.times is not None, about.sites is not None
     applicable = {OVER_TIME: times, SITES: sites, FOLDS: bool(fold_columns(settings.whole))}
+    applicable["judge"] = about.judged is not None
     # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
     declared = about.grades is not None or st.session_state.get("preset") == "credit"
     declared = declared and bool(possible_grade_columns(settings.whole))

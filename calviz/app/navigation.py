@@ -26,11 +26,12 @@ from streamlit.navigation.page import Page
 
 from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
-from calviz.app.session import Settings, current, has_current, look_at_slice, md
+from calviz.app.session import Settings, cached_results, current, has_current, look_at_slice, md
+from calviz.comparison.judging import Judged, judged_file, may_be_judged
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import counted, full_sentence, keep_units_together
-from calviz.data.judge_columns import read_judge, usual_columns_of_judges
+from calviz.data.judge_columns import read_judge
 from calviz.data.reading import project_root
 from calviz.sample.cutoff_and_grades import has_grades
 from calviz.sample.sample import event_rate_if_rare, where_words
@@ -331,11 +332,19 @@ TO_JUDGE = "See what the judge is worth"
 
 def has_judge(entry: OpenFile) -> bool:
     """Whether a file has columns of a judge and of people, which say what is yes."""
-    confidence, found = entry.loaded.roles.confidence, entry.loaded.recognition
-    may_be = None not in usual_columns_of_judges(found.columns) or (
-        confidence is not None and confidence.predicted is not None
-    )
-    return may_be and _says_what_is_yes(entry.content_key, entry)
+    return may_be_judged(entry.loaded) and _says_what_is_yes(entry.content_key, entry)
+
+
+def judged_by(chosen: Settings, by: str | None = "", question: str | None = None, words: tuple[str, ...] = ()) -> Judged:  # fmt: skip
+    """What the judge is worth, by a column of groups, by question, and of the second of two words; by default as the tab Judge at first."""
+    return _judged(f"{chosen.entry.content_key}#{chosen.whole.name}", by, question, words, chosen)
+
+
+@cached_results(4)
+def _judged(key: str, by: str | None, question: str | None, words: tuple[str, ...], _settings: Settings) -> Judged:  # fmt: skip
+    entry = _settings.entry
+    names = words + (entry.options.class_names or ())
+    return judged_file(entry.source, entry.loaded, _settings.whole.name, names, by, question)
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)

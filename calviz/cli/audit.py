@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,6 +20,7 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_c
 
 if TYPE_CHECKING:
     from calviz.comparison.guaranteed_thresholds import ThresholdChoice
+    from calviz.comparison.judging import Judged
     from calviz.core.entry_specs import Conventions
     from calviz.report.document import Part
     from calviz.sample.cutoff_and_grades import CutoffCounts
@@ -218,7 +220,7 @@ class Audit:
             keys = None if every else [*shown, *gates]
             evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **cutoff)
             others = conventions(sample, noise=self.ci) if self.conventions else None
-            promise = None
+            promise = judge = None
             if self.guarantee is not None:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
                 promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
@@ -247,8 +249,13 @@ class Audit:
                     show()
                     for line in repr(promise).splitlines():
                         show(line)
+            if self.outputs.reports:
+                from calviz.comparison.judging import judged_file
+
+                with suppress(CalvizError):  # most files have none
+                    judge = judged_file(file, loaded, name, self.reading.class_names or ())
             yield AuditedModel(
-                as_given(file), name, loaded, sample, evaluation, others, counts, promise
+                as_given(file), name, loaded, sample, evaluation, others, counts, promise, judge
             )
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
@@ -326,6 +333,7 @@ class Audit:
             grades=self.grades,
             sites=self.sites,
             whole=one.loaded.models[one.name],
+            judged=one.judged,
         )
         names = tuple(dict.fromkeys(self.model)) or tuple(one.loaded.models)
         keys = content.preset_sections(preset, subject, models=len(names) * len(self.files))
@@ -370,6 +378,7 @@ class AuditedModel:
     conventions: Conventions | None
     counts: CutoffCounts | None
     promise: ThresholdChoice | None
+    judged: Judged | None
 
 
 def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:

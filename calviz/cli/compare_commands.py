@@ -580,6 +580,8 @@ def judge(
     class_names: options.Names = None,
     confidence: options.Level[float] = 0.95,
     method: Annotated[str | None, options.METHOD] = None,
+    model: str | None = None,
+    model_column: str | None = None,
     width: options.Level[float | None] = None,
     next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
     out: options.OutputPath = None,
@@ -609,37 +611,51 @@ def judge(
         Level of the intervals.
     method : KEY
         First recalibrate the judge's score on the labelled rows by this method (see 'calviz methods').
+    model : NAME
+        The judge, if a column names several; --by that column compares them.
+    model_column : COL
+        Column that names the judge of each row; '' if all rows are judged together.
     width
         How many labels an interval of this width needs, such as .05.
     next : ROWS
         Draw so many rows to label next, or items whose rows share one label (with --out).
     out : FILE.csv
-        With --next: a line for each row of FILE, whether to label it, and its chance for --chance.
+        With --next: a line for each row of the judge, its number in FILE, whether to label it, and its chance for --chance.
     seed
         Seed of the rows that are drawn.
     """
     from calviz.comparison.judging import judged
-    from calviz.core.errors import replacing
+    from calviz.core.errors import InputError, replacing
+    from calviz.data import ReadingOptions
     from calviz.data.judge_columns import read_judge
 
     if (next is None) != (out is None):
         raise OptionError("--next ROWS and --out FILE.csv go together.")
     check_output("--out", out)
-    columns = read_judge(file, judge, human, by, chance, cluster, class_names=class_names or ())
+    of: tuple[str | None, str] = (None, "")
+    reading = ReadingOptions(label=human, model_column=model_column, class_names=class_names, repair=("drop-missing",))  # fmt: skip
+    try:  # what is not read as probabilities may be judged too
+        loaded = options.read_file(file, reading)
+        column = loaded.recognition.model_column
+        if model or column not in (*by, None):
+            of = (column, options.chosen_model(loaded, model))
+    except InputError:
+        if model or model_column:
+            raise
+    columns = read_judge(file, judge, human, by, chance, cluster, class_names=class_names or (), of=of)  # fmt: skip
     with naming(file):
         result = judged(columns, confidence)
         if method is not None:
             result = result.recalibrated(method)
-    record = result.to_dict()
+    record = result.to_dict() | ({"model": of[1]} if of[1] else {})
     lines = [str(result)]
     if width is not None:
         record["needed"] = result.needed(width)
         lines.append(result.needed_sentence(width))
     if next is not None and out is not None:
         with naming(file, options=False):
-            rows, chances = result.next(next, seed)
-        label = set(rows.tolist())
-        table = [f"{i + 1},{int(i in label)},{c:.6g}\n" for i, c in enumerate(chances.tolist())]
+            rows = zip(*(c.tolist() for c in result.next_in_file(next, seed)), strict=True)
+        table = [f"{row},{label},{chance:.6g}\n" for row, label, chance in rows]
         with replacing(out) as path:
             path.write_text("row,label,chance\n" + "".join(table), encoding="utf-8")
         lines.append(f"wrote the rows to label next to {out}")

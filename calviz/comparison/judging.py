@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,9 @@ from calviz.core.errors import InputError, NotAvailable, OptionError, claim
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, level_text, p_value, percent, points, shorten
+from calviz.data import judge_columns
 from calviz.data.judge_columns import JudgeColumns, as_groups, share_labels, yes_or_score
+from calviz.data.loaded import Loaded
 from calviz.sample import corrected_rates, metric_results
 from calviz.sample.corrected_rates import CUTOFF, HALF, LabelledRows, RateEstimate
 
@@ -150,6 +152,8 @@ class Judged(metric_results.Displayed):
         The column of `cluster`, if nobody but the rows said so.
     no : str
         What the column says where the event is not; "" if that is no word.
+    at : ndarray of int, shape (m,), or None
+        The row of the file of each given one, from 0 on; None if these are all its rows.
     """
 
     score: FloatArray
@@ -163,6 +167,7 @@ class Judged(metric_results.Displayed):
     grades: str = ""
     by_items: str = ""
     no: str = ""
+    at: IntArray | None = None
 
     # ---- What is looked at
 
@@ -440,7 +445,7 @@ class Judged(metric_results.Displayed):
         chosen="the smallest number of labels",
         adjusted="nothing: the part that the judge explains is estimated once, so that the number is about right, not safe",
     )
-    def needed_sentence(self, width: float) -> str:
+    def needed_sentence(self, width: float = 0.05) -> str:
         """Say how many labels an interval of this width needs."""
         labels, what = self.needed(width), f"an interval of {points(width)} points"
         if labels is None:
@@ -500,6 +505,13 @@ class Judged(metric_results.Displayed):
         before = self.labelled / self.rows if self.chance is None else self.chance
         every[self.kept] = 1 - (1 - before) * (1 - chance)
         return Next(np.flatnonzero(self.kept)[np.sort(drawn)], every)
+
+    def next_in_file(self, rows: int, seed: int = 0) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return for each given row its number in the file, whether to label it next (0 or 1), and its chance, of shape (m,) each."""
+        following = self.next(rows, seed)
+        given = np.arange(following.chance.size)
+        number = 1 + (given if self.at is None else self.at)
+        return number, np.isin(given, following.rows).astype(np.int64), following.chance
 
     @property
     def _is_binary(self) -> bool:
@@ -750,4 +762,28 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
         grades=columns.grades,
         by_items=columns.items,
         no=columns.human.no,
+        at=columns.at,
     )
+
+
+def judged_file(source: Any, loaded: Loaded, model: str, names: Sequence[str], by: str | None = "", cluster: str | None = None) -> Judged:  # fmt: skip
+    """What the judge of a loaded file is worth, with `by` "" by the groups that are compared if none are chosen; where a column names models, each is a judge.
+
+    Raises
+    ------
+    NotAvailable, InputError
+        If the file has no columns of a judge and of people, and as `judged`.
+    """
+    if not may_be_judged(loaded):
+        raise NotAvailable("the file has no judge.")
+    of = (loaded.recognition.model_column, model)
+    if by == "":
+        by = judge_columns.to_compare(loaded.models[model].groups, MOST_COMPARED)
+    return judged(judge_columns.read_judge(source, by=by, cluster=cluster, class_names=names, name=loaded.file, of=of))  # fmt: skip
+
+
+def may_be_judged(loaded: Loaded) -> bool:
+    """Whether columns of a file may be those of a judge and of people."""
+    confidence = loaded.roles.confidence
+    usual = judge_columns.usual_columns_of_judges(loaded.recognition.columns)
+    return None not in usual or (confidence is not None and confidence.predicted is not None)

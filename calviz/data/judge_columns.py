@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor, FloatArray
+from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
@@ -81,6 +81,8 @@ class JudgeColumns:
     cluster: Any = None
     #: The column of `cluster`, if nobody but the rows said so.
     items: str = ""
+    #: The rows of the file that these are, of several judges; None if they are all.
+    at: IntArray | None = None
 
     @property
     def grades(self) -> str:
@@ -487,7 +489,7 @@ def read_judge(
     *,
     class_names: Sequence[str] = (),
     name: str | None = None,
-    of: tuple[str, str] | None = None,
+    of: tuple[str | None, str] = (None, ""),
 ) -> JudgeColumns:
     """Read the columns from a file of any format.
 
@@ -505,8 +507,8 @@ def read_judge(
         The words for no and yes, if these leave it open.
     name : str, optional
         Name of the file in messages.
-    of : tuple of str, optional
-        A column with the name of the judge of each row, and the judge whose rows are read.
+    of : tuple of (str or None, str), optional
+        A column with the name of the judge of each row, if there are several, and the judge whose rows are read.
 
     Raises
     ------
@@ -528,13 +530,13 @@ def read_judge(
             may_be = [c for c in table.columns if c.width is None and c.name not in columns]
             may_be = [c for c in may_be if c.words & _ITEMS or column_names.may_be_cluster(c.name)]
             items = [c.name for c in may_be] if question is None else []
-            others = [n for n in (*columns, chance, question, of and of[0], *items) if n]
+            others = [n for n in (*columns, chance, question, of[0], *items) if n]
             wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
-            read = table.fetch((), wanted).columns
-            if of is not None:
+            read, at = table.fetch((), wanted).columns, None
+            if of[0]:
                 named = Factor.of(read[of[0]]).values()
-                rows = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
-                read = {n: v.take(rows) for n, v in read.items()}
+                at = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
+                read = {n: v.take(at) for n, v in read.items()}
             try:
                 said = _said(read, chosen[0], chosen[1], class_names)
             except InputError as error:
@@ -545,7 +547,7 @@ def read_judge(
             if isinstance(share, Factor):
                 raise InputError("the chances are not numbers", column=chance)
             by_column = {n: read[n] for n in columns}
-            return replace(said, by=by_column, chance=share, cluster=asked, items=found)
+            return replace(said, by=by_column, chance=share, cluster=asked, items=found, at=at)
         except InputError as error:
             raise error.in_file(opened.name) from None
 

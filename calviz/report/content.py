@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
+from calviz.comparison.judging import Judged
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.core import entry_specs, predictions
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
@@ -357,6 +358,8 @@ class Subject:
     whole : Dataset or None
         All rows of the file, so that what has to be chosen (the threshold of prediction sets, a map) is chosen on rows of another
         split than the sample's; None if there are no others.
+    judged : Judged or None
+        What the judge of the file is worth; None if it has none.
     """
 
     sample: Sample
@@ -373,6 +376,7 @@ class Subject:
     grades: str | None = None
     sites: str | None = None
     whole: predictions.Dataset | None = None
+    judged: Judged | None = None
 
     @property
     def name(self) -> str:
@@ -516,7 +520,7 @@ PRESETS: dict[Preset, PresetSections] = {
     # What fits on six pages of paper for one model.
     "default": PresetSections(
         "for a colleague",
-        "verdict diagram fix findings classwise slices folds sites grades models over-time comparison "
+        "verdict diagram fix findings classwise slices folds sites grades judge models over-time comparison "
         "learning-curve provenance",
         "what most readers need, on a few pages",
         decides=False,
@@ -543,7 +547,7 @@ PRESETS: dict[Preset, PresetSections] = {
 
 
 #: Sections of the preset "default" about each of several models, by the largest number of them that fits on six pages with the comparison.
-IN_SHORT = {2: "verdict findings fix diagram", 6: "verdict fix diagram"}
+IN_SHORT = {2: "verdict findings fix diagram judge", 6: "verdict fix diagram"}
 
 
 def preset_sections(

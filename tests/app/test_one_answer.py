@@ -438,6 +438,55 @@ def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("several", [False, True])
+def test_what_a_judge_is_worth(tmp_path, several):
+    rng = np.random.default_rng(4)
+    good, names = np.tile(rng.random(400) < 0.6, 2), np.array(["no", "yes"])
+    says = np.where(rng.random(800) < np.repeat((0.75, 0.9), 400), good, ~good)
+    human = np.where(np.arange(800) % 400 < 160, names[good.astype(int)], "")
+    first = "model" if several else "system"
+    lines = [
+        f"q{i % 400 if several else i},{'ab'[i // 400]},{i % 2},{names[int(says[i])]},{human[i]}"
+        for i in range(800)
+    ]
+    file, page = tmp_path / "judged.csv", tmp_path / "page.md"
+    file.write_text("\n".join([f"id,{first},topic,judge,human", *lines, ""]))
+    chosen = ("--model", "a") if several else ()
+    by = "topic" if several else "system"
+    printed = flat(run_successfully("judge", str(file), *chosen, "--by", by, "--width", ".05"))
+    # By hand: the labels alone, of the rows that are asked about.
+    kept = np.arange(800) < (400 if several else 800)
+    mean = good[kept & (human != "")].mean()
+    run_successfully("audit", str(file), *chosen, "--markdown", page)  # the default report
+    report = flat(page.read_text(encoding="utf-8"))
+    section = report.partition("The judge's rate, corrected by people")[2].partition("## ")[0]
+    assert f"| labels alone | {100 * mean:.1f} % |" in section
+    app = quiet(upload(open_page(), file.name, file.read_bytes()))
+    assert "judge" in quiet(app.open("report")).pills(key="sections").value
+    app = quiet(app.open("judge"))
+    tab, found = shown(app), app.dataframe[0].value
+    for row in found.itertuples(index=False):
+        assert f"| {row[0]} | {row[1]} | {row[2]} |" in section
+        assert " ".join(row) in printed
+    assert len(found) == 10
+    (verdict,) = re.findall(r"The judge says 'yes' of .*? interval [\d. to]+\)\.", section)
+    (needed,) = re.findall(r"(?:About|The|Labels) [^.]*? of 5\.0 points|(?:About) [\d,]+ labels are needed for an interval of 5\.0 points", section)  # fmt: skip
+    pairs = re.findall(r"'[^'|]+' (?:has a|and '[^']+' are not)[^|]*? points \([^)]*\)\.", section)
+    assert len(pairs) == 1
+    for sentence in (verdict, needed, *pairs):
+        assert sentence in tab, sentence
+        assert sentence in printed, sentence
+    assert ("differ between values of" in section) is ("differ between values of" in tab)
+    # In any other file there is none, and none is offered.
+    sample = str(ROOT / "sample_data" / "breast_cancer.parquet")
+    if not several:
+        run_successfully("audit", sample, "--model", "naive Bayes", "--markdown", page)
+        assert "corrected by people" not in page.read_text(encoding="utf-8")
+        app = quiet(open_page("data=breast_cancer", "report"))
+        assert "judge" not in app.pills(key="sections").options
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--ci",)])
 def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, tmp_path, options):
     calls = Counter()

@@ -222,6 +222,22 @@ def make_grades(subject: Subject) -> Iterator[Block]:
     yield Note(cutoff_and_grades.tests_words(data))
 
 
+@section("judge", "The judge's rate, corrected by people", 54)
+def make_judge(subject: Subject) -> Iterator[Block]:
+    """What the verdicts of a judge are worth.
+
+    Yield the corrected rate, how judge and people agree, what groups differ in, and the labels that are needed; nothing without a judge.
+    """
+    if (found := subject.judged) is None:
+        return
+    summary = found.summary()
+    yield content.Lead(summary.verdict, below=" ".join(summary.lines))
+    yield from map(Text, (*found.remarks(), *(d.sentence() for d in found.differences)))
+    shown = pd.DataFrame(summary.rows, columns=["what", *summary.header[1:]])
+    yield TableBlock("judge", f"Judged {summary.title}", shown, right=summary.header[1:])
+    yield Text(found.needed_sentence())
+
+
 @section("prediction-sets", "Prediction sets", 61)
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     """The classes that are plausible, at 90 % coverage.

@@ -1,6 +1,7 @@
 """A judge against people: against peers, by hand, and by simulation with known truth."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -200,7 +201,7 @@ def of_judges(tmp_path, empty=""):
 
 def test_a_label_on_the_rows_of_several_judges_counts_once(tmp_path):
     file, columns = of_judges(tmp_path)
-    arguments = ("judge", file, "--by", "prompt_id", "--width", ".14")
+    arguments = ("judge", file, "--by", "prompt_id", "--width", ".14", "--model-column", "")
     record = json.loads(run_successfully(*arguments, "--json", "-"))
     assert (record["rows"], record["items"], record["labelled"]) == (900, 300, 90)
     assert record["cluster"] == "item_id"
@@ -223,6 +224,39 @@ def test_a_label_on_the_rows_of_several_judges_counts_once(tmp_path):
         columns["verdict"], columns["human"], columns["judge"], cluster=columns["item_id"]
     )
     assert [group.labelled for group in said.groups.values()] == [90] * 3
+
+
+def test_one_of_several_judges_is_chosen_as_a_model_is(tmp_path):
+    file, columns = of_judges(tmp_path)
+    table = pd.DataFrame(columns).sample(frac=1, random_state=0)  # judges between each other
+    table.to_csv(file, index=False)
+    out = tmp_path / "next.csv"
+    code, _, error = outcome("judge", file)
+    assert (code, error.strip()) == (2, outcome("threshold", file)[2].strip())
+    assert re.search("choose one with --model: ([xyz](, |; )){3}all together: --model-column ''\\.", error)  # fmt: skip
+    assert "no model 'w'" in outcome("judge", file, "--model", "w")[2]
+    rates = {}
+    for name in "xyz":
+        asked = ("judge", file, "--model", name, "--next", "40", "--out", out, "--json", "-")
+        record = json.loads(run_successfully(*asked))
+        mine = table["judge"] == name
+        of_one = table[mine]
+        alone = calviz.judge(of_one["verdict"], of_one["human"].replace("", None)).to_dict()
+        assert (record["model"], record["rows"]) == (name, 300)
+        assert record["corrected"] == json.loads(json.dumps(alone["corrected"]))
+        rates[name] = record["corrected"]["ppi"]
+        # Lines are numbers of the file, and only rows without a label are to be labelled.
+        lines = pd.read_csv(out)
+        assert lines["row"].tolist() == (np.flatnonzero(mine) + 1).tolist()
+        assert not table["human"].iloc[lines["row"][lines["label"] == 1] - 1].any()
+        assert lines["label"].sum() == 40
+    assert len({rate["value"] for rate in rates.values()}) == 3
+    compared = json.loads(run_successfully("judge", file, "--by", "judge", "--json", "-"))
+    assert (compared["rows"], sorted(compared["groups"]), "model" in compared) == (900, ["x", "y", "z"], False)  # fmt: skip
+    # What cannot be read as probabilities is judged all the same, as long as no model is named.
+    unread = tmp_path / "unread.csv"
+    table.assign(judge=1, human=table["human"].replace("bad", "fair")).to_csv(unread, index=False)
+    assert "'fair'" in outcome("judge", unread)[2]
 
 
 def test_rows_without_a_label_are_said_to_count_for_the_judge(tmp_path):
