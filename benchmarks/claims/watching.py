@@ -607,6 +607,14 @@ ALL_CHANGE = {
     "0.15 logits up, then 0.8": {"shifts": (0.15, 0.8)},
     "logits x 1.15, x 1.8 from day 330 on": {"slopes": (1.15, 1.8), "at": 330},
 }
+
+
+def all_and_one(rng, how, up):
+    """All rows change; one site is off by as many logits more all the time."""
+    shifts = tuple(shift + up for shift in how.get("shifts", (0, 0)))
+    return of_sites(rng, all_rows=how, one=how | {"shifts": shifts})
+
+
 for case, how in ALL_CHANGE.items():
     simulation(
         "change-in-a-slice", "a slice said to change where all rows do", case, at_most=0.01, files=400
@@ -614,7 +622,11 @@ for case, how in ALL_CHANGE.items():
     simulation(
         "change-in-a-slice", "a slice said to change where all rows do", f"{case}; one site 1 logit up all the time",
         at_most=0.01, files=200,
-    )(lambda rng, how=how: bool(changed_slices(of_sites(rng, all_rows=how, one=how | {"shifts": tuple(s + 1 for s in how.get("shifts", (0, 0)))}))))  # fmt: skip
+    )(lambda rng, how=how: bool(changed_slices(all_and_one(rng, how, 1))))  # fmt: skip
+    simulation(
+        "change-in-a-slice", "a slice that is off said to change where all rows do", f"{case}; one site 2 logits down all the time",
+        at_most=0.03, files=200,
+    )(lambda rng, how=how: bool(watching.changed_of_those_off(all_and_one(rng, how, -2), watching.CHANGED)))  # fmt: skip
 
 ONE_CHANGES = {
     "0.8 logits up": {"shifts": (0.0, 0.8)},

@@ -316,9 +316,8 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.expected, s.expected_interval) for s in shown]
-    # A higher row enlarges its picture, which must still fit the column.
-    wide = _PICTURE * screen.DRAWN // (_row_height(shown) - 35 + screen.DRAWN)
-    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=wide))
+    pictures = screen.picture_column(gaps, width=_PICTURE, row=_row_height(shown))
+    frame.insert(3, screen.PICTURE_COLUMN, pictures)
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[rows])
     formats: Any = {

@@ -266,15 +266,19 @@ def draw_picture_choices() -> None:
 #: The heading of the column, and its width in pixels.
 PICTURE_COLUMN, BULLET_WIDE = "picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
-DRAWN = 29
+_DRAWN = 29
 
 
 def picture_column(
-    bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
+    bullets: Sequence[Bullet | None],
+    *,
+    shared: bool = True,
+    width: int = BULLET_WIDE,
+    row: int = 35,
 ) -> list[str | None]:
-    """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    wide = width * CELL[1] // DRAWN
-    return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
+    """Return the cells of a column of `st.dataframe` in rows of a height, in the page's colours; on one scale, or each on its own."""
+    wide, tall = (size * CELL[1] // _DRAWN for size in (width, row - 35 + _DRAWN))
+    return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide, tall=tall)
 
 
 def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:

@@ -318,12 +318,12 @@ def _own_scale(bullet: Bullet) -> Scale:
     return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
 
 
-def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
+def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int, tall: int) -> str:
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
-    tall = CELL[1]
-    paths = _paths(bullet, palette, scale, (wide, tall), _THIN)
+    paths = _paths(bullet, palette, scale, (wide, CELL[1]), _THIN)
     marks = "".join(f"<path {path}/>" for path in paths)
-    size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
+    top = (CELL[1] - tall) / 2
+    size = f'width="{wide}" height="{tall}" viewBox="0 {top:g} {wide} {tall}"'
     return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
 
 
@@ -370,7 +370,12 @@ def address(drawing: str) -> str:
 
 
 def column(
-    bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True, wide: int = CELL[0]
+    bullets: Sequence[Bullet | None],
+    palette: Palette,
+    *,
+    shared: bool = True,
+    wide: int = CELL[0],
+    tall: int = CELL[1],
 ) -> list[str | None]:
     """Return the drawings of a column as data URLs, on one scale or each on its own.
 
@@ -380,8 +385,8 @@ def column(
     palette : Palette
     shared : bool
         Whether all share one scale.
-    wide : int
-        Width of a drawing in pixels.
+    wide, tall : int
+        Width and height of a drawing in pixels; one in a high row has room above and below its marks.
     """
     scale = shared_scale(bullets) if shared else None
-    return [None if one is None else _cell(one, palette, scale, wide) for one in bullets]
+    return [None if one is None else _cell(one, palette, scale, wide, tall) for one in bullets]

@@ -7,20 +7,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, logit, ndtr, ndtri
 
-from calviz.core import errors
+from calviz.core import errors, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
+from calviz.core.errors import PREDICTED, SCORE, DataFrame, claim, data_frame, picked
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.predictions import (
-    chosen_columns,
-    cut_columns,
-    cycles,
-    sliced_columns,
-    usual_columns,
-)
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS
@@ -126,7 +120,7 @@ class Multicalibration(metric_results.Displayed):
         """The condition of the segment with the largest error, beyond that of all rows where these have it; () if none is."""
         return self.segments[0].where or (self.beyond.where if self.beyond else ())
 
-    @errors.claim(
+    @claim(
         "multicalibration",
         says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
@@ -179,12 +173,12 @@ class Multicalibration(metric_results.Displayed):
             notes=self.skipped,
         )
 
-    def frame(self) -> errors.DataFrame:
+    def frame(self) -> DataFrame:
         """Return a table with one row per segment, the largest error first."""
-        return errors.data_frame(
+        return data_frame(
             {
                 "segment": s.name,
-                **errors.picked(s, "rows ecce sigma p_value"),
+                **picked(s, "rows ecce sigma p_value"),
                 "adjusted_p_value": s.adjusted,
                 "gap": s.gap,
                 "low": s.interval.low,
@@ -244,8 +238,8 @@ def multicalibration(
         raise errors.OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
     sample = Sample.of(data, split=split, reduction=reduction)
     if edges:
-        sample = sample.with_data(cut_columns(sample.data, edges))
-    chosen = chosen_columns(sample.data, columns)
+        sample = sample.with_data(predictions.cut_columns(sample.data, edges))
+    chosen = predictions.chosen_columns(sample.data, columns)
     if pairs is None:
         # Pairs of columns times rows up to which pairs are measured by default: a few seconds.
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= 500_000_000
@@ -271,7 +265,7 @@ def beyond_noise(
     sample: Sample, columns: Sequence[str], min_rows: int = LEAST_ROWS
 ) -> Multicalibration | None:
     """The error over all segments of one or two columns; None if it is within noise."""
-    own = (errors.PREDICTED, errors.SCORE, *cycles(sample.data))
+    own = (PREDICTED, SCORE, *predictions.cycles(sample.data))
     try:
         found = multicalibration(sample, [n for n in columns if n not in own], min_rows=min_rows)
     except errors.NotAvailable:
@@ -281,7 +275,7 @@ def beyond_noise(
 
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
     """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured, or within noise, where nothing follows."""
-    columns = tuple(name for name in columns if name not in (errors.PREDICTED, errors.SCORE))
+    columns = tuple(name for name in columns if name not in (PREDICTED, SCORE))
     try:
         found = multicalibration(sample, columns) if columns else None
     except errors.NotAvailable:
@@ -304,7 +298,7 @@ def _measured(
         raise errors.NotAvailable(
             "the multicalibration error of clustered rows has no known noise; test slices."
         )
-    factors, skipped = sliced_columns(data, columns, min_rows)
+    factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     cell, cells = cells_of(sample.scored.score)
     rows = _Divided(
         factors, slice_tests.row_terms(sample.scored, weights), cell, cells, pairs, min_rows
@@ -524,8 +518,8 @@ def _largest_range(segments: int, level: float) -> tuple[float, float, float]:
 
 # ---- Slices that change over time
 
-#: Probabilities nearer to 0 or 1 count as this.
-_LEAST = 1e-6
+#: Probabilities nearer to 0 or 1 count as this; and steps of Newton's method to the offset of a slice.
+_LEAST, _OWN_STEPS = 1e-6, 5
 
 
 @takes_weights
@@ -540,7 +534,7 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
     if data.times is None or data.cells is not None:
         return []
     p_values = _p_of_changes(sample)
-    factors, _ = sliced_columns(data, usual_columns(data), LEAST_ROWS)
+    factors, _ = predictions.sliced_columns(data, predictions.usual_columns(data), LEAST_ROWS)
     tested: list[tuple[float, Where]] = [
         (float(p), ((name, factor.levels[i]),))
         for name, factor in factors.items()
@@ -548,7 +542,7 @@ def changed_slices(sample: Sample) -> list[tuple[float, float, Where]]:
         if p == p
     ]
     # Rows that no column names alone are looked at, too.
-    over_all = beyond_noise(sample, usual_columns(data))
+    over_all = beyond_noise(sample, predictions.usual_columns(data))
     if over_all is not None and len(pair := over_all.worst_where) > 1:
         tested += p_inside(sample, [pair])
     level = CHANGES / max(len(tested), 1)
@@ -564,11 +558,17 @@ def p_inside(sample: Sample, wheres: Sequence[Where]) -> list[tuple[float, Where
 
 
 def _p_of_changes(sample: Sample) -> Callable[[Factor], FloatArray]:
-    """`p_of_changes` of the levels of a column, against probabilities that hold for all rows together."""
-    cell, cells = cells_of(sample.scored.score)
-    weights, cluster = sample.weights, sample.row_draws.cluster
-    q = as_all_rows(sample.scored, cell, cells, weights).score.clip(_LEAST, 1 - _LEAST)
+    """`p_of_changes` of the levels of a column, from probabilities that hold for all rows together, moved to those of each level: one that is far off would seem to change otherwise where all change."""
+    weights, cluster, scored = sample.weights, sample.row_draws.cluster, sample.scored
+    q = as_all_rows(scored, *cells_of(scored.score), weights).score.clip(_LEAST, 1 - _LEAST)
     _, day = np.unique(np.asarray(sample.data.times).astype("datetime64[D]"), return_inverse=True)
-    return lambda factor: slice_tests.p_of_changes(
-        sample.scored.hit - q, q, day, factor, weights, cluster
-    )
+
+    def p_values(factor: Factor) -> FloatArray:
+        own, codes, w = q, factor.codes, sample.row_weights
+        for _ in range(_OWN_STEPS):
+            sums = (np.bincount(codes, w * v) for v in (scored.hit - own, own * (1 - own)))
+            step = np.clip(quotient(*sums, otherwise=0.0), -1, 1)[codes]
+            own = expit(logit(own) + step).clip(_LEAST, 1 - _LEAST)
+        return slice_tests.p_of_changes(scored.hit - own, own, day, factor, weights, cluster)
+
+    return p_values

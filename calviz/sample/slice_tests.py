@@ -434,7 +434,9 @@ def above_edge(
         return
     every, bins = [*terms[0], *terms[2]], int(bin_of.max()) + 1
     for name, factor in factors.items():
-        some = Factor(np.where(above, factor.codes, len(factor.levels)), (*factor.levels, ""))
+        # All rows of a value are that value.
+        both = above & (np.bincount(factor.codes, ~above, len(factor.levels))[factor.codes] > 0)
+        some = Factor(np.where(both, factor.codes, len(factor.levels)), (*factor.levels, ""))
         *_, (_, table) = crossed_sums({name: some}, every, crossed=0, bin_of=bin_of, bins=bins)
         yield name, some.codes, table[:, :, :-1]
 

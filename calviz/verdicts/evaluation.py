@@ -41,6 +41,8 @@ class BinGap:
         Number of non-empty bins, which the interval is adjusted for.
     expected, expected_interval : float, Interval
         Share of hits to expect there, as the bin was chosen for its gap (`calviz.sample.binning.expected_share`).
+    few : bool
+        Whether the rows are so few that they are counted where the bin is named.
     """
 
     index: int
@@ -54,6 +56,7 @@ class BinGap:
     bins: int
     expected: float
     expected_interval: Interval
+    few: bool = False
 
     @property
     def gap(self) -> float:
@@ -81,8 +84,13 @@ class BinGap:
         return words.between(self.low, self.high)
 
     @property
+    def place(self) -> str:
+        """The same, and how many rows it has if these are few ("between 0.8 and 0.9 (17 rows)")."""
+        return self.where + f" ({self.row_words})" * self.few
+
+    @property
     def percents(self) -> str:
-        """The same in percent ("between 80 and 90", "more than 9")."""
+        """The edges in percent ("between 80 and 90", "more than 9")."""
         where = self.where.replace("above", "more than")
         return re.sub(r"[\d.]+", lambda end: f"{100 * float(end[0]):.10g}", where)
 

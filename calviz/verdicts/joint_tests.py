@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threads
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check, takes_weights
 from calviz.core.errors import RESAMPLES, NotAvailable, claim
@@ -19,20 +20,9 @@ from calviz.core.events import Reduction, assign
 from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.core.words import (
-    counted,
-    decimal,
-    gap_decimals,
-    listed,
-    points,
-    shorten,
-    times_off,
-    too_high,
-)
-from calviz.core.words import p_value as p_text
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
-from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
+from calviz.sample.binning import FEW_ROWS, BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import (
     CLASS_MEANS,
     CLASS_TEST,
@@ -47,10 +37,12 @@ from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_
 from calviz.sample.sample import (
     MIN_ROWS,
     Sample,
+    Where,
     chosen_bins,
     event_rate_if_rare,
     event_sums,
     rows_outside,
+    rows_where,
 )
 from calviz.sample.slices import usual_slices
 from calviz.sample.step_views import Placements, step_of_rows, steps
@@ -151,6 +143,19 @@ def collect_evidence(sample: Sample) -> Evidence:
     return own
 
 
+def as_bin(sample: Sample, where: Where) -> str:
+    """Where a bin lies that the verdict gives a size of, if it holds the same rows as a slice, but for a tenth; "" if none does."""
+    evidence = sample.once(collect_evidence)
+    view, inside = sample.but(reduction=evidence.reduction), rows_where(sample.data, where)
+    bin_of = assign(view.scored.score, chosen_bins(view).edges)
+    for one in filter(None, (evidence.too_high, evidence.too_low)):
+        which = np.asarray(inside) + 2 * (bin_of == one.index)
+        _, *either, both = np.bincount(which, sample.row_counts, 4)
+        if both >= 9 * sum(either):
+            return one.where
+    return ""
+
+
 @takes_weights
 def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
     """Collect the evidence on a sample and, with two classes and rows enough, on their other view (`tested_views`)."""
@@ -174,19 +179,19 @@ def side_of_change(
     Where these find nothing, but the interval of the mean `gap` of a view, which is told beside, excludes 0: perhaps so.
     """
     evidence = collect_evidence(part.but(resamples=max(part.resamples, RESAMPLES)))
-    high, low = map(str.lower, too_high(evidence.reduction))
+    high, low = map(str.lower, words.too_high(evidence.reduction))
     way = {"over": high, "under": low}.get(evidence.direction)
     if way is None:
         if evidence.direction != "none" or gap[1] <= 0 <= gap[2]:
             nothing = evidence.direction == "none"
             return "not told apart from calibrated" if nothing else "off in places", "", ""
-        way = too_high(view)[gap[0] < 0].lower()
+        way = words.too_high(view)[gap[0] < 0].lower()
         size = max(abs(gap[0]) - less, 0.0)
-        return f"perhaps {way}", "", f"{points(size, gap_decimals(size))} points"
+        return f"perhaps {way}", "", f"{words.points(size, words.gap_decimals(size))} points"
     size = max(abs(evidence.mcs) - less, 0.0)
     observed = evidence.score - math.copysign(size, evidence.mcs)
-    times = times_off(evidence.score, observed).split(" too ")[0]
-    return way, times, f"{points(size, gap_decimals(size))} points"
+    times = words.times_off(evidence.score, observed).split(" too ")[0]
+    return way, times, f"{words.points(size, words.gap_decimals(size))} points"
 
 
 def _noise_free_size(evidence: Evidence) -> float:
@@ -280,7 +285,8 @@ def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
         seen = float(score[position]), float(sums.hit_sum[m] / sums.count[m])
         own = Interval(float(low[position]), float(high[position])), int(index.size)
         rows = int(sums.whole_rows[m]), sums.row_words(m)
-        gaps.append(BinGap(m, start, end, *rows, *seen, *own, *expected_share(sums, position)))
+        few = rows[0] < FEW_ROWS
+        gaps.append(BinGap(m, start, end, *rows, *seen, *own, *expected_share(sums, position), few))
     return gaps
 
 
@@ -641,7 +647,7 @@ def reverse_words(sample: Sample) -> str:
     if test.of == "two classes":
         return "The scores rank the classes in reverse: are they of the other class?"
     if test.of == "class":
-        name = shorten(sample.reduction.class_name, NAME)
+        name = words.shorten(sample.reduction.class_name, NAME)
         return f"The scores rank the rows in reverse: are they of another class than '{name}'?"
     return "The confidence ranks the predictions in reverse: the most confident ones are the most often wrong."
 
@@ -659,18 +665,18 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Told]:
     test = sample.once(area_test)
     if test is None or not test.in_reverse:
         return
-    rows = counted(sample.data.rows, "row")
-    seen = f"AUROC {decimal(test.area, 3)}, where useless scores have 0.5 ({p_text(test.p_value)})"
+    rows = words.counted(sample.data.rows, "row")
+    seen = f"AUROC {words.decimal(test.area, 3)}, where useless scores have 0.5 ({words.p_value(test.p_value)})"
     names = sample.data.class_names
     if test.of == "two classes":
         text = (
-            f"The scores rank the classes in reverse on {rows}: {seen}; are they of {listed(names[:1])}, not of {listed(names[1:])}? "
+            f"The scores rank the classes in reverse on {rows}: {seen}; are they of {words.listed(names[:1])}, not of {words.listed(names[1:])}? "
             f"If so, name the classes in the other order{_other_order(names)}; where the header names the class of a column, or the "
             "labels are numbers of columns, correct those."
         )
     elif test.of == "class":
         text = (
-            f"The scores of {listed([sample.reduction.class_name])} rank in reverse on {rows}: {seen}; check which class each score "
+            f"The scores of {words.listed([sample.reduction.class_name])} rank in reverse on {rows}: {seen}; check which class each score "
             "column is of."
         )
     else:

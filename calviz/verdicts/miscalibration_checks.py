@@ -17,7 +17,7 @@ from calviz.sample.sample import MIN_ROWS, Sample
 from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
-from calviz.verdicts.joint_tests import Evidence, collect_evidence
+from calviz.verdicts.joint_tests import Evidence, as_bin, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
 
@@ -145,7 +145,7 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
         f"{words.percent(worst.mean_score, decimals)} but {hit} {words.percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {words.points(ends[0], written)} to "
         f"{words.points(ends[1], written)}).",
-        f"Furthest beyond noise {worst.where}: {words.expected_gap(worst.expected_gap)}",
+        f"Furthest beyond noise {worst.place}: {words.expected_gap(worst.expected_gap)}",
     )
 
 
@@ -168,19 +168,24 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     gaps = [s.gap for s in slices.named] or [slices.gap] * bool(slices.differ)
     slight = max(map(abs, gaps), default=0.0) < words.SLIGHT
     decimals = words.share_decimals(worst.score, worst.hits)
+    headline, place = slices.headline, slices.furthest[1]
+    size = f"on new ones {place}"
+    # One size for the same rows: both are adjusted for a choice of their own.
+    if not worst.of_class and (of_bin := as_bin(sample, worst.where)):
+        headline, size = headline.replace(place, f"the rows {of_bin}", 1), f"those {of_bin}"
     verb = "is" if len(slices.off) == 1 else "are"
     of = f"{words.counted(len(slices.slices), 'slice')} by {words.listed(columns)}"
     rate = f"false discovery rate {100 * slices.rate:g} %"
     head = f"{len(slices.off):,} of {of} {verb} off beyond chance ({rate}), most clearly"
     if slices.rest:
-        head = f"{slices.headline} ({of}, {rate}). Most surely off"
+        head = f"{headline} ({of}, {rate}). Most surely off"
     also = f"also off: {slices.also}" * bool(slices.also and not slices.rest)
     yield (
         "info" if slight else "warning",
         f"{head} {slices.furthest[0]}: {score} "
         f"{words.percent(worst.score, decimals)} but {hit} {words.percent(worst.hits, decimals)} on "
-        f"{words.counted(worst.rows, 'row')}, on new ones {slices.furthest[1]}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
-        "; ".join(filter(None, (slices.headline, also))),
+        f"{words.counted(worst.rows, 'row')}, {size}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
+        "; ".join(filter(None, (headline, also))),
     )
 
 

@@ -10,7 +10,6 @@ from calviz.core import words
 from calviz.core.entry_specs import METRICS, Interval, takes_weights
 from calviz.core.errors import claim
 from calviz.core.events import Reduction
-from calviz.core.predictions import Dataset
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
@@ -183,7 +182,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     if slices is None or rest is None:
         return "", ""
     evidence, more = rest.once(joint_tests.collect_evidence), len(slices.named) - 1
-    where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest.data)}"
+    where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest)}"
     in_many, surely = f" in {more + 1:,} slices," * bool(more), " clearly" * bool(more)
     describe = _off if evidence.beyond_noise or slices.rest else nothing_found
     told = describe(evidence, rest, others)
@@ -241,14 +240,14 @@ def nothing_found(evidence: Evidence, sample: Sample, rows: str = "") -> str:
 
 def rows_words(sample: Sample) -> str:
     """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows", "12 events in 3,000 rows" if they are rare."""
-    data = sample.data
-    if data.cells is None and (rate_if_rare(sample) or 1.0) < 0.5:
+    if sample.data.cells is None and (rate_if_rare(sample) or 1.0) < 0.5:
         events = counted(int(np.count_nonzero(sample.scored.hit)), "event")
-        return f"{events} in {_all_rows(data)}"
-    return _all_rows(data)
+        return f"{events} in {_all_rows(sample)}"
+    return _all_rows(sample)
 
 
-def _all_rows(data: Dataset) -> str:
+def _all_rows(sample: Sample) -> str:
+    data = sample.data
     weighted = data.weights is not None and not data.alike and not data.prevalence
     rows = counted(data.rows, "weighted row") if weighted else data.rows_words
     if data.clusters is None:
@@ -267,9 +266,9 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
-        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.where}"
+        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.place}"
         if against is not None and (worst is against or not against.slight):
-            tail += f", but {words.expected_gap(against.expected_gap)} {against.where}"
+            tail += f", but {words.expected_gap(against.expected_gap)} {against.place}"
         head = _by(evidence, sample, size)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not (evidence.shows_places or evidence.extremes):
@@ -288,7 +287,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         head = f"{_other(evidence, sample)}{how} off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
-        f"{words.expected_gap(worst.expected_gap)} {worst.where}" if worst else f"{way} in places"
+        f"{words.expected_gap(worst.expected_gap)} {worst.place}" if worst else f"{way} in places"
         for worst, shown, way in (
             (evidence.too_high, evidence.sides[0], "too high"),
             (evidence.too_low, evidence.sides[1], "too low"),

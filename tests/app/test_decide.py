@@ -320,8 +320,9 @@ def test_a_promise_from_rows_that_the_model_was_trained_on_is_asked_for_and_refu
     app = upload(open_page(page="data"), "lapses.csv", f"split,label,score\n{lines}".encode())
     app = quiet(app.open("risk_coverage"))
     assert app.selectbox(key="set-on").value == "HOLDOUT"
-    assert "Chosen on 50 % of the rows of split 'HOLDOUT', stratified, seed 0 (1,000 rows)" in text_of(app).replace(
-        "\xa0", " "
+    assert (
+        "Chosen on 50 % of the rows of split 'HOLDOUT', stratified, seed 0 (1,000 rows)"
+        in text_of(app).replace("\xa0", " ")
     )
     app.selectbox(key="set-on").set_value("TRAIN").run()
     said = "It cannot be promised that at most 5.0 % of the predictions kept are wrong"

@@ -506,6 +506,33 @@ def test_adjusted_p_values_hold_the_level_where_tests_differ():
     assert abs(calls - 0.05 * runs) <= 3.5 * np.sqrt(runs * 0.05 * 0.95)
 
 
+def test_a_slice_of_the_rows_of_the_worst_bin_has_no_size_of_its_own():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.2, 1.2, 8_000)
+    band = np.minimum(np.floor(15 * p), 14).astype(int)
+    labels = rng.random(p.size) < p - 0.14 * (band == 12)
+    for bands, rows in ((band, "the rows between 0.80 and 0.87"), (band // 2, "about ")):
+        data = calviz.Predictions(probs=p, labels=labels, groups={"band": bands.astype(str)})
+        found = calviz.evaluate(Sample.of(data), findings=True)
+        (slice_, bin_) = (f for f in found.findings if f.code in ("CAL017", "CAL002"))
+        assert bin_.short.startswith("Furthest beyond noise between 0.80 and 0.87: about 1")
+        # Those above a score, which are all of it, are no slice beside it.
+        assert slice_.short.startswith("1 of ")
+        assert f"most clearly band = {bands[band == 12][0]}: {rows}" in slice_.short
+        assert ("on new ones" in slice_.message) == (rows == "about ")
+
+
+def test_the_worst_bin_is_named_with_its_rows_if_these_are_few():
+    rng = np.random.default_rng(3)
+    p = np.append(rng.uniform(0, 0.8, 1_500), rng.uniform(0.94, 0.99, 17))
+    labels = np.append(rng.random(1_500) < p[:1_500], np.zeros(17, bool))
+    found = calviz.evaluate(calviz.Predictions(probs=p, labels=labels), findings=True)
+    assert "between 0.93 and 1.00 (17 rows)" in found.verdict.sentence
+    (f,) = [f for f in found.findings if f.code == "CAL002"]
+    assert f.short.startswith("Furthest beyond noise between 0.93 and 1.00 (17 rows): about ")
+    assert f.message.count("17 rows") == 1
+
+
 def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
     # 400 rows are 20 points too high, 60 rows 25: the many are surer, and further outside what noise explains.
     score = np.concatenate([np.full(400, 0.75), np.full(60, 0.95), np.full(400, 0.25)])

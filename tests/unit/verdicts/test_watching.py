@@ -1134,6 +1134,22 @@ def test_the_wald_statistic_of_a_change_by_hand():
     assert p[0] == pytest.approx(tail_of_two(x2, 0.05), rel=1e-6)
 
 
+def test_a_slice_that_is_off_does_not_change_where_all_rows_change_alike():
+    """A step from probabilities of all rows took the change of a slice that is far off for another one."""
+    rng = np.random.default_rng(301)
+    day, site = (
+        np.sort(rng.integers(0, 120, 15_000)),
+        rng.choice(4, 15_000, p=[0.3, 0.25, 0.25, 0.2]),
+    )
+    z = rng.normal(0, 1.3, 15_000)
+    hit = rng.random(z.size) < expit(z - 0.6 * (day >= 60) - 1.5 * (site == 0))
+    times, groups = START + day.astype("timedelta64[D]"), {"site": np.array([*"abcd"])[site]}
+    data = calviz.Predictions(probs=expit(z), labels=hit, times=times, groups=groups)
+    sample = Sample.of(data)
+    assert not changed_slices(sample)
+    assert not watching.changed_of_those_off(sample, watching.CHANGED)
+
+
 def test_from_the_start_is_said_only_where_no_later_start_is_as_likely():
     # The bets from the first look on win most, by their share, also where the first third is calibrated.
     score, hit, day = year(np.random.default_rng(3), 900, shifts=(0.0, 1.0), at=122)
