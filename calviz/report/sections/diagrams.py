@@ -97,20 +97,20 @@ _CLASS_COLUMNS: content.Formats = {
 def make_classwise(subject: Subject) -> Iterator[Block]:
     """The error of each class against its noise.
 
-    Yield the error of each class by predicted class, one-vs-rest, and by true class; nothing for a single row.
+    Yield the error of each class by predicted class, one-vs-rest, and by true class; of two classes only the first, which is what to act on,
+    or the second of a rare one; nothing for a single row.
     """
     views, reason, top = {}, "", subject.sample.top_label
     if top.data.rows == 1:
         return
-    for mode in _CLASS_KEYS:
+    two: tuple[Mode, ...] = ("one-vs-rest" if subject.of_rare_event else "predicted-class",)
+    for mode in two if len(top.data.class_names) == 2 else _CLASS_KEYS:
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
         except errors.NotAvailable as error:
             reason = str(error)
     if not views:
         raise errors.NotAvailable(reason)
-    if subject.of_rare_event and "one-vs-rest" in views:
-        views = {"one-vs-rest": views["one-vs-rest"]}
     for mode, bars in views.items():
         yield Text(bars.shares())
         yield chart(
