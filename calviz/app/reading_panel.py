@@ -61,6 +61,8 @@ def draw_page() -> None:
     title = asked if asks and count else f"{name} could not be read"
     if asks and failure.to_say:
         title = f"Which column of {name} is {failure.to_say}?"
+        if any(one.asks for one in failure.questions):  # of the scores, which are a guess at most
+            title = f"Which columns of {name} are the scores and the label?"
     elif not failure.message:
         title = f"{name} is not read yet"
     if failure.lacks_labels:

@@ -30,7 +30,7 @@ from calviz.data.format import (
 )
 from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
-from calviz.data.other_columns import OtherColumns, blank, in_column, rows_taken
+from calviz.data.other_columns import OtherColumns, blank, in_column, outcome_as_score, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 # ---- Build predictions from a table and its layout, with the requested repairs.
@@ -211,6 +211,7 @@ class _Builder:
             raise problem.explain(error) from None
         vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
         self._note_sums(predictions, scores)
+        self.notices += outcome_as_score(scores, array[:, 0], indices)
         return predictions
 
     def _file_rows(self, n: int, rows: IntArray | None) -> IntArray | None:
@@ -273,8 +274,7 @@ class _Builder:
     def _note_sums(self, predictions: Predictions, scores: ScoreColumns) -> None:
         if scores.kind == "logits" or scores.width == 1:
             return
-        sums = predictions.row_sums
-        off = sums.deviation
+        off = (sums := predictions.row_sums).deviation
         if off <= SUM_NOTICE or off <= rounding_of_sums(predictions.probs):
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"

@@ -92,7 +92,9 @@ class FirstRows:
             return replace(self.options, weight_column=column if role == "weight" else told)
         roles = dict(self.roles)
         for name, was in self.roles.items():
-            if was == role and role not in _SHARED:
+            # What nobody confirmed is no model beside one that was chosen.
+            proposed = name in self.asked and not self.recognised and role != was
+            if (was == role and role not in _SHARED) or (proposed and {role, was} <= {*_SCORES}):
                 roles[name] = "ignored"
             elif role in _SCORES and was in _SCORES:
                 roles[name] = "ignored" if "confidence" in (role, was) else role
@@ -401,8 +403,9 @@ def _guessed(view: TableView) -> ColumnRoles:
     scores: tuple[ScoreColumns, ...] = ()
     with suppress(CalvizError):
         scores = find_scores(view, taken, label)
-    # The columns of fractions: those in [0, 1], or all others if there are none.
+    # The columns of fractions: those in [0, 1], or what may be percentages or logits if there are none.
     free = [c for c in view.numeric(used) if c.type == "number" and not c.is_label_like]
+    free = [c for c in free if not c.has_unit and (np.any(c.head < 0) or not np.any(c.head > 100))]
     fractions = tuple([c.name for c in free if c.in_unit] or (c.name for c in free))
     if not scores and len(fractions) == 1 and (correct or (label and predicted)):
         confidence = Confidence(fractions[0], correct=correct, predicted=predicted)

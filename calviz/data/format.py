@@ -549,6 +549,10 @@ def filled(values: npt.NDArray[Any]) -> BoolArray:
     return np.asarray(far & (least >= 0) & (most >= 0) & ((values < 0) | (values / 9 > most)))
 
 
+#: A short word in brackets behind a name.
+_UNIT = re.compile(r"\s[\[(][^\s\d%\])-][^\s%\])]{0,5}[\])]$")
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of a table, or one array of an array file.
@@ -611,6 +615,13 @@ class Column:
     def is_headed_in_percent(self) -> bool:
         """Whether its name says percent, by the sign or by a word."""
         return "%" in self.name + self.unit or bool(self.words & column_names.PERCENT)
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether its header ends with a unit, such as [mm] or (m), not with percent or, of a score, with its class, such as P (yes)."""
+        unit = _UNIT.search(f"{self.name} {self.unit}".rstrip())
+        of_class = unit and unit[0][1] == "(" and self.words & column_names.SCORE_WORDS
+        return unit is not None and not of_class and not self.is_headed_in_percent
 
     @property
     def is_called_label(self) -> bool:

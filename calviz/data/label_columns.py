@@ -275,7 +275,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     possible = [c for c in possible if plain(c.name) not in column_names.MODELS] or possible
     # Such as a reference standard, before the sex.
-    possible.sort(key=lambda c: not c.classes & {"neg", *column_names.NO_EVENT_WORDS})
+    negative = {"neg", *column_names.NO_EVENT_WORDS}
+    possible.sort(key=lambda c: not (c.is_called_event or c.classes & negative))
     possible.sort(key=lambda c: first.width <= 2 and _is_far_off(view, c, first))
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]

@@ -33,7 +33,7 @@ from calviz.data.format import (
     short,
 )
 from calviz.data.labels import as_numbers, one_dimensional
-from calviz.data.roles import ColumnRoles, TableView
+from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 
 # ---- Dates and times
 
@@ -516,6 +516,16 @@ def outcomes(
 
     each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in each if _told(values, y) > least(name)]
+
+
+def outcome_as_score(found: ScoreColumns, score: FloatArray, labels: IntArray) -> list[Finding]:
+    """A notice if a probability of an event, shape (n,), tells nearly each label but is often wrong at 1/2, as no good model is; else none."""
+    hit = labels == 1
+    few = min(hit.sum(), (~hit).sum()) < _FEWEST_TOLD or score[hit].mean() < score[~hit].mean()
+    if few or found.width > 1 or found.kind == "logits" or np.mean((score >= 0.5) == hit) > 0.9:
+        return []
+    text = f"'{short(found.columns[0])}' tells nearly every label, but not by a cutoff of 1/2: is it known only afterwards?"
+    return [Notice.SCORE_COLUMNS.finding("warning", text)] * (_told(score, labels) > _TELLS)
 
 
 def _told(values: Factor | FloatArray, labels: IntArray) -> float:

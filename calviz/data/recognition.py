@@ -275,7 +275,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     score = score_columns.single_by_name(view, taken, label)
     scores = (score,) if score is not None else score_columns.by_values(view, taken, label)
     if not scores:
-        raise no_scores(view, taken)
+        raise no_scores(view, taken, label)
     if label is not None:
         label_columns.ask_what_was_right(view, scores[0], label, taken)
     return ColumnRoles(scores, label=label)
@@ -617,7 +617,7 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
-def no_scores(view: TableView, taken: set[str]) -> InputError:
+def no_scores(view: TableView, taken: set[str], label: str | None) -> InputError:
     """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
     named = view.table.named
     word = "array" if view.table.arrays and named else "column"
@@ -650,10 +650,14 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     large = [c for c in view.numeric(taken) if np.any(c.head > 1)]
     hundredths = [replace(c, sample=c.head / 100) for c in large]
     called = [c.name for c in hundredths if c.is_headed_in_percent and c.in_unit]
-    if percent := summing(hundredths) or (tuple(called) if len(called) == 1 else ()):
+    if not (percent := summing(hundredths)) and len(called) > 1:
+        score_columns.ask_if_models(view, called, label)
+    above = [c for c in hundredths if not c.has_unit and np.any(c.head > 0.1)]
+    called = [one] if (one := score_columns.only_with_words(above)) else called
+    if percent := percent or (tuple(called) if len(called) == 1 else ()):
         reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
         does = "sum to 100 in every row" if len(percent) > 1 else "lies in 0 to 100"
-        what = f"'{span(percent)}' {does}, as percentages do; say what they are"
+        what = f"'{span(percent)}' {does}, as percentages do; say what {'they are' if len(percent) > 1 else 'it is'}"
         return InputError(what, readings=[reading])
     if not view.options.for_map and any(c.in_unit for c in view.numeric(taken)):
         single = [c for c in view.table.columns if c.width is None and c.type != "other"]

@@ -392,7 +392,10 @@ def ask_if_models(
     scores = [view.table[name] for name in columns]
     if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
         return
-    alike = without_common_words(columns) != tuple(columns)
+    headed = all(c.is_headed_in_percent and not c.in_unit for c in scores)
+    # Headers that share no more than a sign of percent may be of anything.
+    names = [name.rstrip(" [(%)]") for name in columns]
+    alike = without_common_words(names) != tuple(names)
     named = [] if label is None else [view.table[label]]
     possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
     for truth in sorted(possible, key=lambda c: not c.is_called_event)[:_MOST_CANDIDATES]:
@@ -411,14 +414,16 @@ def ask_if_models(
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
-        chosen = {} if named and found else {"label": truth.name}
+        chosen: dict[str, Any] = {"repair": ("percent",)} if headed else {}
+        chosen |= {} if named and found else {"label": truth.name}
+        how = ", in percent" * headed
         listed = ", ".join(f"'{name}'" for name in models[:5])
         raise InputError(
             f"each of {listed} may be the probability of the event in '{short(truth.name)}', as the rows do not sum to 1: "
             "are they models?",
             readings=[
-                Reading(f"{len(models)} models", {"models": models, **chosen}),
-                *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
+                Reading(f"{len(models)} models{how}", {"models": models, **chosen}),
+                *(Reading(f"only '{n}'{how}", {"scores": (n,), **chosen}) for n in models[:3]),
             ],
         )
 

@@ -508,7 +508,9 @@ def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for
         b"risk", b"points"
     )  # no probabilities, but proposed: that is no failure
     app = upload(open_page(page="data"), "mine.csv", scores)
-    assert plain(app.title[0].value) == "Which column of mine.csv is the label?"
+    # The box asks for the scores too.
+    title = plain(app.title[0].value)
+    assert title == "Which columns of mine.csv are the scores and the label?"
     assert not app.error
     app = upload(open_page(page="data"), "mine.csv", rows)
     # Three words and one probability do not fit, which is said, with the role as chosen.

@@ -436,6 +436,70 @@ def test_a_column_headed_in_percent_is_offered_as_percentages() -> None:
         np.testing.assert_allclose(found.first.probs[:, 1], p, atol=1e-12)
 
 
+def test_forecasts_in_percent_are_proposed_as_models_and_no_amount_is_a_score() -> None:
+    """Found by a stranger: the rain in millimetres was proposed as the score, and the forecasts of rain as groups."""
+    p, y = event()
+    rain = np.where(y, 0.2 + 35 * p, 0.1 * p).round(1)
+    humid = np.random.default_rng(5).integers(20, 100, len(y))
+    columns = {"lead (h)": 24 + 24 * (humid % 3), "PoP A (%)": (20 * p).round() * 5}
+    columns |= {"PoP B (%)": (10 * p).round() * 10.0, "Humidity (%)": humid}
+    columns |= {"RR [mm]": rain, "Rain>=0.2mm": y}
+    question = asked(columns)
+    assert [r.label for r in question.readings][:2] == ["2 models, in percent", "only 'PoP A (%)', in percent"]  # fmt: skip
+    both, *_ = _answered(columns)
+    assert both.recognition.models == ("A", "B")
+    np.testing.assert_allclose(both.first.probs[:, 1], (20 * p).round() / 20)
+    text = pd.DataFrame(columns).to_csv(index=False).encode()
+    roles = first_rows(text).roles
+    assert [roles[name] for name in columns][1:3] == ["model", "model"]
+    assert "score" not in roles.values()
+    # Without a forecast, nothing is proposed for amounts.
+    less = pd.DataFrame({k: columns[k] for k in ("RR [mm]", "Rain>=0.2mm")} | {"EUR": 900 * p})
+    assert "score" not in first_rows(less.to_csv(index=False).encode()).roles.values()
+
+
+def test_a_score_of_0_to_100_beside_a_flag_is_proposed_as_percentages_of_its_event() -> None:
+    """Found by a stranger: the revenue was proposed as the score, and the flag as a group."""
+    p, y = event()
+    columns = {
+        "treatment_group": np.where(p * 7 % 1 < 0.3, "control", "treatment"),
+        "Propensity Score": (100 * p).round(1),
+        "monthly_revenue": (120 * (p * 37 % 1) + 0.13).round(2),
+        "Churn Flag": np.array(["N", "Y"])[y],
+    }
+    question = asked(columns)
+    assert question.what == "'Propensity Score' lies in 0 to 100, as percentages do; say what it is"
+    shown = first_rows(pd.DataFrame(columns).to_csv(index=False, sep="\t").encode("utf-16"))
+    assert [*shown.roles.values()] == ["group", "score", "group", "label"]
+
+
+def test_a_proposed_score_is_no_model_beside_a_chosen_one() -> None:
+    """Found by a stranger: a column that nobody chose was compared as a third model."""
+    p, y = event()
+    table = pd.DataFrame({"a": 80 * (p * 37 % 1), "b": 9 * (p * 53 % 1) + 0.5, "label": y, "PoP": (100 * p).astype(int)})  # fmt: skip
+    shown = first_rows(table.to_csv(index=False).encode())
+    assert [*shown.roles.values()] == ["score", "score", "label", "group"]
+    asks = replace(shown, asked=frozenset(("a", "b")))  # as the app does
+    options = asks.with_role("PoP", "model")
+    assert (options.models, options.scores) == (("PoP",), None)
+    # What was chosen before stays.
+    assert replace(asks, asked=frozenset("b")).with_role("PoP", "model").models == ("a", "PoP")
+
+
+def test_an_outcome_in_the_place_of_the_score_is_told() -> None:
+    """Found by a stranger: the rain that fell, divided by 100, was judged as the forecast of rain."""
+    p, y = event()
+    rain = np.where(y, 0.01 + 0.4 * p, 0)
+
+    def said(score: np.ndarray) -> bool:
+        notices = loaded({"label": y, "rr": score}, scores=("rr",)).notices
+        return any("known only afterwards" in notice.message for notice in notices)
+
+    assert said(rain)
+    # Neither a perfect model, nor one that is far off but does not tell each label, nor one that is upside down.
+    assert not any(map(said, (np.where(y, 0.99, 0.01 * p), p * 0.4, 0.5 - rain)))
+
+
 @pytest.mark.parametrize("beside", [{}, {"prediction": True}, {"scores": 2}, {"scores": 3}])
 @pytest.mark.parametrize("head", ["Score [%]", "P(default) %", "prob_pct", "Percent"])
 def test_a_score_headed_in_percent_of_0_to_1_may_be_percentages_or_fractions(
