@@ -334,13 +334,16 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
         subject = replace(subject, models=compared)
         if compared is None:
             with suppress(CalvizError):
-                compare = models_compared.comparison_work(inputs.chosen, settings)
+                compare = models_compared.comparison_work(inputs.chosen, settings, 1 + len(keys))
 
     def work(job: Job) -> Part:
         about = subject if compare is None else replace(subject, models=compare(job))
-        return make_part(
-            about, sections=keys, progress=lambda name, done, total: job.progress(done, total, name)
-        )
+        before = max(0, job.total - len(keys))
+
+        def progress(name: str, done: int, total: int) -> None:
+            job.progress(before + done, before + total, name)
+
+        return make_part(about, sections=keys, progress=progress)
 
     return work
 
@@ -433,12 +436,13 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         html = document.to_sheet(
             panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
         )
+    caption = caption_of(panels)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
+        screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
     st.iframe(html, height=620, alt="Preview of the figure, with buttons that save and copy it")
-    draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
-    caption = caption_of(panels)
-    screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
     st.expander("Caption").markdown(md(keep_units_together(caption), 5_000))
 
 

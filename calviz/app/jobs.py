@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -61,6 +62,8 @@ class Job:
         Jobs of this server that have to end before this one can start.
     words : str
         What it is doing.
+    within : float
+        How far it is within a step, 0 to 1: each count that its words say ("596 of 999") goes on through what is left.
     """
 
     key: tuple[str, ...]
@@ -71,12 +74,10 @@ class Job:
     state: JobState = "running"
     result: Any = None
     error: str = ""
-    done: int = 0
-    total: int = 0
-    words: str = ""
     ahead: int = 0
 
     def __post_init__(self) -> None:
+        self.progress(0, 0)
         self.stop_request = threading.Event()
         self._started_at = time.monotonic()
         self._run_time: float | None = None
@@ -86,6 +87,7 @@ class Job:
     def progress(self, done: int, total: int, words: str = "") -> None:
         """Report the progress."""
         self.done, self.total, self.words = done, total, words
+        self.within = self._counted = 0.0
 
     def doing(self, words: str) -> None:
         """Say what the job is doing."""
@@ -148,7 +150,10 @@ class Job:
         if self.stopping():
             raise Stopped
         if doing:
-            self.words = doing
+            self.words, before = doing, self._counted
+            found = re.search(r"(\d+) of (\d+)", doing.replace(",", ""))
+            self._counted = min(1.0, int(found[1]) / max(1, int(found[2]))) if found else 0.0
+            self.within += (1 - self.within) * max(0.0, self._counted - before)
 
 
 def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
@@ -445,7 +450,7 @@ def _watch(job: Job) -> None:
         st.rerun(scope="app")
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            done = f"{job.done:,} of {job.total:,} · " if job.total else ""
+            done = f"{job.done:,} of {job.total:,} · " if job.done < job.total else ""
             st.markdown(f"**{md(job.title)}** {done}{job.seconds:.0f} s", width="stretch")
             st.button(
                 "Stopping …" if job.stop_request.is_set() else "Stop",
@@ -458,8 +463,9 @@ def _watch(job: Job) -> None:
         if job.ahead:
             st.caption(waiting_words(job.ahead))
             return
-        st.progress(job.done / job.total if job.total else 0.0)
-        st.caption(md(capitalised(job.words or "…"), 300))
+        # What follows the last step is one more: the bar is not full before the end.
+        st.progress((job.done + job.within) / (job.total + 1) if job.total else 0.0)
+        st.caption(md(capitalised(job.words), 300))
 
 
 def waiting_words(ahead: int) -> str:

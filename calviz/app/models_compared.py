@@ -70,11 +70,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     if missing := missing_files(st.query_params):
         st.info(md(missing, 1_000), icon=":material/link:")
     elif len(offered) == 1:
-        st.info(
-            "Choose two models or more. One is open: open the predictions of another for the same rows below, or "
-            f"{md(entry.loaded.recognition.of_two_models, 1_000)}.",
-            icon=":material/info:",
-        )
+        st.info("One model is open: open another on the same rows below.", icon=":material/info:")
     reading_panel.draw_offers(entry, of="model")
     _offer_signals(entry)
     shown = _short(offered)
@@ -265,19 +261,20 @@ def latest_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparis
     return next((job.result for job in made if job and job.state == "finished"), None)
 
 
-def comparison_work(chosen: ChosenModels, settings: Settings) -> Work:
-    """Return the work of a job that compares models, small ones after a map for each as well."""
+def comparison_work(chosen: ChosenModels, settings: Settings, after: int = 0) -> Work:
+    """Return the work of a job that compares models, small ones after a map for each as well, and then has so many more steps."""
     aligned = alignment(chosen, settings)
     whole = alignment(chosen, replace(settings, split=None)) if _is_small(chosen) else None
 
-    how = settings.how  # a job has no session
+    how, steps = settings.how, len(chosen.models) + after  # a job has no session
 
     def compare(job: Job) -> ModelComparison:
+        job.progress(0, steps)
         comparison = compare_models.compare_models(
             aligned,
             split=settings.split,
             where=settings.where,
-            progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
+            progress=lambda name, done, _: job.progress(done, steps, f"{name} is measured"),
             stop=job.stopping,
             **how,
         )

@@ -13,7 +13,7 @@ from calviz.comparison import difference_intervals, paired_differences
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
 from calviz.core import entry_specs, errors
-from calviz.core.blocks import IntArray, Stopped
+from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
@@ -123,6 +123,7 @@ class _Measured:
     ) -> None:
         """Fit a method on some rows and measure it; any error but `Stopped` becomes its reason."""
         try:
+            checkpoint(f"{spec.label} with {counted(fit.size, 'label')}")
             metrics = self.before
             if spec.key != UNCALIBRATED:
                 rows = replace(self.rows, pairs=((fit, self.rows.pairs[0][1]),))

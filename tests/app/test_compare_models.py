@@ -80,7 +80,7 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     ids = [f"r{i}" for i in range(60)]
     app = _finished(open_page("data=breast_cancer", "compare_models"))
     drop(app, "one.csv", _csv(ids, score, labels))
-    assert "Choose two models or more" in text_of(app)
+    assert "One model is open: open another on the same rows below." in text_of(app)
     before = app.query_params["data"]
     order = rng.permutation(60)[:50]
     other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])

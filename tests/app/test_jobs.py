@@ -128,6 +128,26 @@ def test_a_page_watches_a_job_stops_it_and_keeps_its_result():
     assert app.text[0].value == "stopped half"
 
 
+def test_a_step_goes_on_with_what_its_words_count_and_never_back():
+    seen = []
+
+    def work(job):
+        for words in (
+            "names",
+            "drawing: 500 of 1,000",
+            "permuting: 0 of 999",
+            "999 of 999",
+            "0 of 0",
+        ):
+            checkpoint(words)
+            seen.append(job.within)
+        job.progress(1, 1)
+        seen.append(job.within)
+
+    assert ended(work).state == "finished"
+    assert seen == [0, 0.5, 0.5, 1, 1, 0]
+
+
 def test_a_new_job_of_a_place_stops_the_old_one():
     def one(job):
         while True:
