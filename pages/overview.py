@@ -199,10 +199,10 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     from calviz.app import before_after, recalibrate_comparison
     from calviz.report.sections.summary import advised, fix_words, no_fix_words, simple_words
 
-    key = chosen.sample.ece_key
+    key, plain = chosen.sample.ece_key, bool(st.session_state["plain"])
     comparison = recalibrate_comparison.latest_comparison(chosen)
     if comparison is not None and comparison.advice is not None and comparison.advice.given:
-        lead, below = advised(comparison, comparison.advice, judged, key)
+        lead, below = advised(comparison, comparison.advice, judged, key, plain)
         st.markdown(f"**{md(lead)}** {md(keep_units_together(below), 1_000)}")
         return
     if words := no_fix_words(judged):
@@ -214,7 +214,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     except CalvizError:
         return
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label))
+    words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label, plain))
     words = f"**{words}**" if after.value < before.value else words
     st.markdown(f"{words} {simple_words(judged)}", help=md(result.words, 600))
 

@@ -42,6 +42,8 @@ def methods(chosen: Settings) -> None:
         if choice is None:
             return
         with actions:
+            size = session.cells(choice.fit_rows.data)
+            waits = f"{size:,} values (rows x classes): may take a minute, so it waits for a click."
             work = jobs.LongWork(
                 PLACE,
                 choice.key,
@@ -53,6 +55,7 @@ def methods(chosen: Settings) -> None:
                 about=choice.content,
                 always=True,
                 possible=bool(choice.plan.methods),
+                idle=waits * bool(choice.plan.methods),
                 stopped=recalibrate_comparison.stopped_words,
                 out_of_date=OUT_OF_DATE,
             )

@@ -116,21 +116,22 @@ def make_where_to_look(subject: Subject) -> Iterator[Block]:
 # ---- What recalibration would bring
 
 
-def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str) -> str:
-    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before."""
+def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str, plain: bool) -> str:
+    """Say what a recalibrator makes of the ECE of so many judged rows, with the decimals of the ECE before; `plain` without terms."""
+    ece, what = ("average gap", ", a simple correction,") if plain else ("ECE", "")
     written = Written(before)
     then = written.of(after.value)
     was, floor = before.noise_floor, after.noise_floor
     now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
     on = f"on the {counted(rows, 'row')} it was not fitted on"
     if then != written.value and after.value > before.value:
-        return f"{label} alone would not lower the ECE: {now} points before, {then} after, {on}."
+        return f"{label}{what} alone would not lower the {ece}: {now} points before, {then} after, {on}."
     noise = " (within noise)" if floor and after.value <= floor.q95 else ""
-    way = f"take the ECE from {now} to" if then != written.value else "leave the ECE at"
-    return f"{label} would {way} {then} points{noise} {on}."
+    way = f"take the {ece} from {now} to" if then != written.value else f"leave the {ece} at"
+    return f"{label}{what} would {way} {then} points{noise} {on}."
 
 
-def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
+def advice_words(comparison: Comparison, advice: Advice, key: str, plain: bool = False) -> str:
     """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion, and its cautions; "" if there is none."""
     chosen = comparison[advice.method]
     if chosen.key == UNCALIBRATED:
@@ -139,13 +140,15 @@ def advice_words(comparison: Comparison, advice: Advice, key: str) -> str:
     brought = advice.reasons[2 if advice.caveat else 1].split("; also ")[0].rstrip(".") + "."
     if (change := chosen.differences.get(key)) and change.verdict == "better":
         before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
-        brought = fix_words(before, after, comparison.evaluation.rows, chosen.label)
+        brought = fix_words(before, after, comparison.evaluation.rows, chosen.label, plain)
     return " ".join([brought, *advice.cautions])
 
 
-def advised(comparison: Comparison, advice: Advice, verdict: Verdict, key: str) -> tuple[str, str]:
+def advised(
+    comparison: Comparison, advice: Advice, verdict: Verdict, key: str, plain: bool = False
+) -> tuple[str, str]:
     """Return the advice of a comparison, or why it gives way to a change in time, and below it what that brings on which rows."""
-    change = advice_words(comparison, advice, key)
+    change = advice_words(comparison, advice, key, plain)
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
     not_new = ENDED if verdict.ended else NOT_SINCE
@@ -189,7 +192,7 @@ def no_fix_words(verdict: Verdict) -> str:
 def simple_words(verdict: Verdict) -> str:
     """What is said of a recalibrator that was not compared with others."""
     apart = "One map moves all rows alike: slices that are off by another amount than the rest may stay so. "
-    more = "Recalibrate compares more methods by a proper score, and may advise another."
+    more = "Recalibrate compares more methods, and may advise another."
     return apart * bool(verdict.slices_off) + more
 
 
@@ -230,7 +233,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = fix_words(before, after, done.evaluation.rows, RECALIBRATORS[method].label)
+    fix = fix_words(before, after, done.evaluation.rows, RECALIBRATORS[method].label, plain=False)
     yield content.Lead(
         fix, below=f"{fixed_rows_words(method, done)} {simple_words(subject.verdict)}"
     )

@@ -278,18 +278,26 @@ def test_a_report_says_nothing_twice():
 
 def test_what_would_change_nothing_is_not_said_to_change_it():
     ece = calviz.evaluate(predictions(200, ("a", "b", "c")), ["ece"], noise_floor=True)["ece"]
-    words = fix_words(ece, replace(ece, value=ece.value + 1e-9), 1_000, "Temperature scaling")
+    words = fix_words(
+        ece, replace(ece, value=ece.value + 1e-9), 1_000, "Temperature scaling", plain=False
+    )
     assert words == (
         f"Temperature scaling would leave the ECE at {Written(ece).value} points "
         "(within noise) on the 1,000 rows it was not fitted on."
     )
-    words = fix_words(ece, replace(ece, value=ece.value / 2), 1_000, "Temperature scaling")
+    words = fix_words(
+        ece, replace(ece, value=ece.value / 2), 1_000, "Temperature scaling", plain=False
+    )
     assert words.startswith("Temperature scaling would take the ECE from ")
-    worse = fix_words(ece, replace(ece, value=2 * ece.value), 1_000, "Temperature scaling")
+    worse = fix_words(
+        ece, replace(ece, value=2 * ece.value), 1_000, "Temperature scaling", plain=False
+    )
     assert worse.endswith(" after, on the 1,000 rows it was not fitted on.")
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
-        words = fix_words(before, replace(ece, value=value / 2), 1_000, "Temperature scaling")
+        words = fix_words(
+            before, replace(ece, value=value / 2), 1_000, "Temperature scaling", plain=False
+        )
         assert (" (within noise) to " in words) is within
 
 
