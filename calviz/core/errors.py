@@ -89,6 +89,7 @@ class Reading:
         return ", ".join(
             f"{key}={list(value) if isinstance(value, tuple) else value!r}"
             for key, value in self.options.items()
+            if value is not None  # an option that is left out
         )
 
     def in_shell(self) -> str:
@@ -102,7 +103,8 @@ class Reading:
             return shlex.quote(line.getvalue())
 
         # Repairs are an option each.
-        each = {k: v if k == "repair" else (v,) for k, v in self.options.items()}.items()
+        options = {k: v for k, v in self.options.items() if v is not None}
+        each = {k: v if k == "repair" else (v,) for k, v in options.items()}.items()
         pairs = ((_IN_SHELL.get(key, key), one) for key, values in each for one in values)
         return " ".join(f"--{key.replace('_', '-')} {written(value)}" for key, value in pairs)
 

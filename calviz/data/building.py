@@ -506,9 +506,9 @@ class _Builder:
         others = replace(others, layout=self.layout, key=others.key)
         outcome = labels if hits is None else hits
         columns = others.build(self._choose_rows(fetched, no_label, labels), outcome)
-        self.layout = others.layout
+        others.count_singly(columns, [_rows_of(p, self.kept) for p in self.parts.values()])
+        self.layout, self.counts = others.layout, others.counts
         columns["texts"] |= self.label_texts
-        self.counts = others.counts
         return columns
 
     # Confidence-only data

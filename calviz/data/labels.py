@@ -134,6 +134,8 @@ def decode(
 _MOST_READINGS = 6
 #: With more classes, nobody is asked which label is which.
 _MOST_MATCHED = 12
+#: Names of the event that say of any two labels which of them it is.
+_HAPPENED = (*column_names.EVENT, "true", "yes")
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
 
 
@@ -286,6 +288,9 @@ class _Decoder:
         if event is None:
             return None
         other = column_names.no_event_of(words) or ""
+        names = self.class_names
+        if column_names.is_event_first(names) and class_key(names[0]) in _HAPPENED:
+            event, other = other, event
         spelled = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{spelled[1]}' (class 1)"
         codes = [int(class_key(text) == event) for text in self.texts]

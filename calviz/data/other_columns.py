@@ -371,6 +371,16 @@ class OtherColumns:
         self.layout = replace(layout, groups=used, features=features)
         return columns
 
+    def count_singly(self, columns: dict[str, Any], models: Sequence[Any]) -> None:
+        """Leave out clusters of which no model has two of its rows, whose numbers `models` holds; a notice says so."""
+        alone = (np.bincount(columns["clusters"].codes[rows]).max() == 1 for rows in models)
+        if not models or "clusters" not in columns or not all(alone):
+            return
+        text = f"no '{short(self.layout.cluster or '')}' has two rows of one model: these count one by one, not as clusters"
+        self.notices.append(Notice.LOGS_AND_HINTS.finding("info", text))
+        del columns["clusters"], columns["column_names"]["clusters"]
+        self.layout = replace(self.layout, cluster=None)
+
     def _leave_out_outcomes(
         self, columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]
     ) -> None:

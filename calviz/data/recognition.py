@@ -147,6 +147,9 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
         view.note(Notice.LABEL_COLUMN, "info", text)
     if label is None and not found.one_hot:
         label = label_columns.label_column(view, scores, taken | found.used)
+    said = options.kind or {"renormalise", "softmax"} & {*options.repair}
+    if options.scores and label and not said:
+        score_columns.ask_if_models(view, scores[0].columns, label)
     if len(scores) == 1 and not options.models:
         scores = (of_named_class(view, scores[0], label),)
     scores = tuple(label_columns.with_labels(view, s, label) for s in scores)

@@ -677,10 +677,12 @@ class Problem:
         notes = (self.table[name].note for name in self.scores.columns if name in self.table)
         return self.percent or any(notes)
 
-    def _one_column(self, low: float, high: float) -> InputError:
+    def _one_column(self, low: float, high: float) -> InputError | None:
         name, column = short(self.scores.columns[0]), self.array[:, 0]
         most = next((m for m in (1, 100) if are_few(outside(self.array, m))), 1)
         odd = outside(self.array, most)
+        if not outside(self.array, 1).any():
+            return None  # the error is one of another column
         count, row = int(odd.sum()), int((odd if odd.any() else outside(self.array, 1)).argmax())
         first = f"(first: {self._places(row)})"
         whole = 100 if (in_percent := self._in_percent()) else 1

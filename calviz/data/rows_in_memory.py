@@ -18,16 +18,8 @@ import numpy.typing as npt
 from calviz.core.blocks import Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data.column_names import (  # fmt: skip
-    IDS,
-    LABELS,
-    MISSING_WORDS,
-    PREDICTED,
-    PROBABILITIES,
-    is_identifier,
-    is_score_name,
-    plain,
-)
+from calviz.data import column_names
+from calviz.data.column_names import LABELS, MISSING_WORDS, PREDICTED, is_score_name, plain
 from calviz.data.format import (
     IN_PERCENT,
     SAMPLE_ROWS,
@@ -39,6 +31,7 @@ from calviz.data.format import (
     no_rows,
     places,
     short,
+    span,
 )
 
 # ---- Arrow tables
@@ -208,7 +201,8 @@ def _matched(table: Any) -> Any:
     bare = {f"{n}.{f.name}": f.name for n, of in held.items() if inside for f in of}
     table = table.flatten() if inside else table
     words = sorted(
-        filter(_is_words, table.schema), key=lambda f: is_identifier(f.name.rpartition(".")[2])
+        filter(_is_words, table.schema),
+        key=lambda f: column_names.is_identifier(f.name.rpartition(".")[2]),
     )
     used = set[str]()
     for at, one in enumerate(table.schema if words else ()):
@@ -298,7 +292,7 @@ def _objects(
         return None
     every = {key for row in objects for key in row or ()}
     most = max((len(row) for row in objects if row), default=0)
-    named = is_score_name(name) or plain(name.rpartition(".")[2]) in PROBABILITIES
+    named = is_score_name(name) or plain(name.rpartition(".")[2]) in column_names.PROBABILITIES
     if named and most < len(every) and {} not in objects:
         raise InputError(
             f"no row has scores of more than {most:,} of {len(every):,} classes, and nothing says how the others share the rest",
@@ -345,21 +339,22 @@ def reshaped(table: Table) -> Table:
         lists = {c.name: [*map(_words, c.head)] for c in table.columns if c.type == "text"}
         of = {n: w[0] for n, w in lists.items() if len({frozenset(c) for c in w}) == 1 and len({*w[0]}) > 1 and len(w[0]) in widths}  # fmt: skip
         table = WrittenCells(
-            format=table.format,
+            **_of_base(table, class_names=table.class_names, questions=table.questions),
             columns=tuple(
                 _described(c, written.get(c.name), next(iter(of.values()), ()))
                 for c in table.columns
                 if c.name not in of
             ),
             listed=next(iter(of), ""),
-            class_names=table.class_names,
-            notices=table.notices,
-            questions=table.questions,
-            holder=table.holder,
-            base=table,
             written=written,
         )
-    return _wide(table) or table
+    return _by_classes_beside(table) or _wide(table) or table
+
+
+def _of_base(table: Table, **changed: Any) -> dict[str, Any]:
+    """What a table made of another one has of that."""
+    kept = {name: getattr(table, name) for name in ("format", "notices", "holder")}
+    return {"base": table, **kept, **changed}
 
 
 # ---- Cells
@@ -630,6 +625,46 @@ class WideRows(Table):
         return self.base.line(int(self.first[row]))
 
 
+#: A score, of a class that a column beside it names: ``p[0].prob`` and ``p[0].label``, ``p_1_score`` and ``p_1_class``.
+_OF_BESIDE = re.compile(r"(.+\d\]?[._ ]+)(?:prob|probability|score|confidence)", re.I)
+
+
+def _by_classes_beside(table: Table) -> WideRows | None:
+    """Return a table with one column of scores by class, if a column beside each score names its class, in any order; None if none does.
+
+    Raises
+    ------
+    InputError
+        If these do not name each class once in every row, and the scores are no ranks.
+    """
+    found = filter(None, map(_OF_BESIDE.fullmatch, table.names))
+    named = ((m[0], m[1] + end) for m in found for end in ("label", "class", "name"))
+    beside = {score: word for score, word in named if word in table and table[score].numeric}
+    names, words, k = tuple(beside), tuple(beside.values()), len(beside)
+    heads = [np.nan_to_num(table[n].head.astype(float), nan=1 / k) for n in names]
+    if k < 2 or not _are_probabilities(np.stack(heads, axis=1)):
+        return None  # of models, say
+    rest = tuple(c for c in table.columns if c.name not in names + words and c.type != "other")
+    fetched = table.fetch([names], [*words, *(c.name for c in rest)])
+    texts = np.stack([Factor.of(fetched.columns[n]).values().astype(str) for n in words], axis=1)
+    classes, at = np.unique(texts, return_inverse=True)
+    at = at.reshape(texts.shape) - (classes[0] == "")
+    at[(at < 0).all(axis=1)] = np.arange(k)  # rows without scores
+    if (np.sort(at, axis=1) != np.arange(k)).any():
+        if (np.diff(fetched.scores[0], axis=1) <= 0).all():
+            return None
+        what = f"'{span(words)}' do not name each class of '{span(names)}' once in every row"
+        raise InputError(what, remedy="write the score of each class in a column of its own")
+    array = np.take_along_axis(fetched.scores[0], np.argsort(at, axis=1), axis=1)
+    text = f"'{span(names)}' are the scores of the classes that '{span(words)}' name"
+    table.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
+    name = re.split(r"[\[._ ]*\d+\]?[._ ]+\w+$", names[0])[0]
+    one = Column(name, "number", np.empty(0), width=k, fields=tuple(classes[-k:].tolist()))
+    values = {**fetched.columns, name: array}
+    first = np.arange(len(array))
+    return WideRows(**_of_base(table), columns=(one, *rest), values=values, first=first)
+
+
 def _wide(table: Table) -> WideRows | None:
     """Return a table with a row per question if each question has a row for each class, and probabilities that sum to 1."""
     if len(table.columns) > _MOST_COLUMNS or any(c.width is not None for c in table.columns):
@@ -687,7 +722,7 @@ def _are_probabilities(rows: npt.NDArray[Any]) -> bool:
 
 def _sorted_by_class(question: Column, classes: Column) -> bool:
     """Whether all questions may come for the first class, then all for the second one."""
-    if plain(question.name) not in IDS or classes.type != "text":
+    if plain(question.name) not in column_names.IDS or classes.type != "text":
         return False
     ids, names = question.head, classes.head
     starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
@@ -790,15 +825,9 @@ class _Long:
             else _column(name, column)
             for name, column in values.items()
         ]
-        return WideRows(
-            format=f"{self.table.format}, one row per class",
-            columns=tuple(columns),
-            notices=notices,
-            holder=self.table.holder,
-            values=values,
-            base=self.table,
-            first=first,
-        )
+        wide = f"{self.table.format}, one row per class"
+        of_base = _of_base(self.table, format=wide, notices=notices)
+        return WideRows(**of_base, columns=tuple(columns), values=values, first=first)
 
 
 def _of_truth(names: Sequence[str]) -> str:

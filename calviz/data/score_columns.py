@@ -410,20 +410,25 @@ def ask_if_models(
             continue
         hit = values == (event or max(pair))
         clear = CLEAR / 2 if named else CLEAR
-        followed = [c.name for c in scores if abs(_clear(c, hit)) > clear]
+        by = [_clear(c, hit) for c in scores]
+        if view.options.scores and min(by) < 0 < max(by):
+            return  # of two classes, as the user said
+        followed = [c.name for c, z in zip(scores, by, strict=True) if abs(z) > clear]
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
         if len(models) < 2:
             continue
         chosen: dict[str, Any] = {"repair": ("percent",)} if headed else {}
         chosen |= {} if named and found else {"label": truth.name}
         how = ", in percent" * headed
+        chosen |= {"scores": None} if view.options.scores else {}
+        instead = " in place of the scores" * bool(view.options.scores)
         listed = ", ".join(f"'{name}'" for name in models[:5])
         raise InputError(
             f"each of {listed} may be the probability of the event in '{short(truth.name)}', as the rows do not sum to 1: "
             "are they models?",
             readings=[
-                Reading(f"{len(models)} models{how}", {"models": models, **chosen}),
-                *(Reading(f"only '{n}'{how}", {"scores": (n,), **chosen}) for n in models[:3]),
+                Reading(f"{len(models)} models{instead}{how}", {"models": models, **chosen}),
+                *(Reading(f"only '{n}'{how}", {**chosen, "scores": (n,)}) for n in models[:3]),
             ],
         )
 

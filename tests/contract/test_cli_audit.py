@@ -631,3 +631,19 @@ def test_real_networks_agree_with_independent_peers(name):
         assert value == pytest.approx(peers[entry]["value"], rel=1e-6), entry
     if name == "netcal_cifar10_wrn16_4":
         assert round(records[()]["metrics"]["ece"]["value"], 6) == 0.053716
+
+
+def test_the_other_order_that_is_printed_turns_the_scores(tmp_path):
+    """The labels are words, and the columns have numbers: the first is of 1."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.02, 0.98, 500)
+    hit = rng.random(500) < p
+    rows = (f"{a:.4f},{1 - a:.4f},{str(y).lower()}" for a, y in zip(p, hit, strict=True))
+    file = tmp_path / "turned.csv"
+    file.write_text("\n".join(["x[0].prob,x[1].prob,churned", *rows]))
+    command = ["audit", str(file), "--label", "churned", "--resamples", "50"]
+    before = " ".join(run_successfully(*command, "--all").split())
+    assert "in reverse" in before
+    option = before.partition("(--class-names ")[2].partition(", or class_names")[0]
+    after = run_successfully(*command, "--all", "--class-names", option)
+    assert "in reverse" not in after

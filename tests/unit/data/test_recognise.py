@@ -20,6 +20,7 @@ from calviz.core.predictions import ConfidencePredictions, Predictions, usual_co
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.format import Source, format_of
 from calviz.data.labels import decode
+from calviz.data.roles import Problem, ScoreColumns
 
 # ---- Which column is what, how labels name classes, options, models and repairs
 
@@ -1179,3 +1180,119 @@ def test_quarters_are_dates(text):
     assert [str(day) for day in times[:4].astype("datetime64[D]")] == [
         f"2022-{m}-01" for m in ("01", "04", "07", "10")
     ]
+
+
+def _readers(rng, patients=80):
+    """Two readers, each with one row of each patient."""
+    p = rng.uniform(0.01, 0.99, (patients, 2)).round(3)
+    truth = rng.random(patients) < p.mean(axis=1)
+    return [
+        (f"P{j:03}", reader, p[j, k], ("absent", "present")[int(truth[j])])
+        for j in range(patients)
+        for k, reader in enumerate(("Huber", "LungNet"))
+    ]
+
+
+_READERS = ["PatientID", "Reader", "AI_score", "GroundTruth"]
+_TWO_OFFERS = {"class_names": ("absent", "present"), "model_column": "Reader", "cluster_column": "PatientID"}  # fmt: skip
+
+
+def test_clusters_of_one_row_of_each_model_leave_its_rows_single():
+    rows = _readers(np.random.default_rng(3))
+    read_as = loaded(as_csv(_READERS, rows).decode(), **_TWO_OFFERS)
+    assert [*read_as.models] == ["Huber", "LungNet"]
+    assert all(m.clusters is None and m.ids is not None for m in read_as.models.values())
+    assert any("two rows of one model" in notice.message for notice in read_as.notices)
+    assert read_as.recognition.cluster_column is None
+    # In the app, one offer comes after the other.
+    first = loaded(as_csv(_READERS, rows).decode(), cluster_column="PatientID", model_column="")
+    assert first.first.clusters is not None
+
+
+def test_clusters_that_repeat_within_a_model_stay():
+    rows = [
+        (f"P{j % 40:03}", *row[1:], j) for j, row in enumerate(_readers(np.random.default_rng(3)))
+    ]
+    rows = [(f"P{int(j) // 4:03}", reader, s, t, f"A{j // 2}") for _, reader, s, t, j in rows]
+    models = loaded(as_csv([*_READERS, "Accession"], rows).decode(), **_TWO_OFFERS, id_column="Accession").models  # fmt: skip
+    assert all(m.clusters is not None and len(m.clusters.levels) == 40 for m in models.values())
+
+
+def test_the_reason_of_another_column_is_not_replaced_by_one_of_the_scores():
+    rows = [row for row in _readers(np.random.default_rng(3)) if row[1] == "Huber"]
+    options = {**_TWO_OFFERS, "model_column": None}
+    with pytest.raises(InputError, match="no rows belong together") as error:
+        loaded(as_csv(_READERS, rows).decode(), **options)
+    assert "outside" not in str(error.value)
+    assert not error.value.repairs
+    for values in ([0.0, 1.0], [0.002, 0.991], [1 + 1e-7, -1e-7]):
+        array = np.array(values)[:, None]
+        table = format_of(source := Source(b"score,label\n0.1,0\n", "x.csv", ReadingOptions())).open(source)  # fmt: skip
+        given = InputError("the cluster is missing")
+        scores = ScoreColumns(("score",), (), "probabilities", 1)
+        assert Problem(table, scores, array, None, False).explain(given) is given
+
+
+@pytest.mark.parametrize("labels", [("false", "true"), ("False", "True"), ("no", "yes")])
+@pytest.mark.parametrize("names", [("1", "0"), ("true", "false"), ("yes", "no"), ("0", "1")])
+def test_names_with_the_event_first_turn_the_classes(labels, names):
+    text = "score_0,score_1,churned\n" + "0.8,0.2,{1}\n0.3,0.7,{0}\n".format(*labels) * 20
+    data = loaded(text, label="churned", class_names=names).first
+    assert data.class_names == names
+    happened = next(names.index(n) for n in names if n in ("1", "true", "yes"))
+    np.testing.assert_array_equal(data.labels, [happened, 1 - happened] * 20)
+
+
+_BESIDE = ["p[{j}].label,p[{j}].prob", "p_{j}_class,p_{j}_score", "p.{j}.name,p.{j}.probability"]
+
+
+@pytest.mark.parametrize("around", _BESIDE)
+@pytest.mark.parametrize("order", ["one", "turned", "by row", "late"])
+@pytest.mark.parametrize("blank", [False, True])
+def test_classes_named_beside_scores_are_theirs(around, order, blank):
+    rng = np.random.default_rng(4)
+    n = 1_500
+    p = rng.uniform(0.02, 0.98, n).round(4)
+    truth = rng.random(n) < p
+    swap = {"one": p < 0, "turned": p >= 0, "by row": rng.random(n) < 0.5, "late": np.arange(n) > 1_200}[order]  # fmt: skip
+    lines = [",".join(around.format(j=j) for j in range(2)) + ",churned"]
+    for q, hit, s in zip(p.tolist(), truth.tolist(), swap.tolist(), strict=True):
+        pairs = [("false", round(1 - q, 4)), ("true", q)][:: -1 if s else 1]
+        lines.append(",".join(f"{c},{v}" for c, v in pairs) + f",{str(hit).lower()}")
+    if blank:
+        lines.append(",,,,true")
+    data = loaded("\n".join(lines), repair=("drop-missing",) * blank)
+    assert data.first.class_names == ("false", "true")
+    np.testing.assert_allclose(data.first.probs[:, 1], p)
+    np.testing.assert_array_equal(data.first.labels, truth)
+    assert any("of the classes that" in notice.message for notice in data.notices)
+
+
+def test_names_beside_scores_that_are_no_classes():
+    head = "p[0].label,p[0].prob,p[1].label,p[1].prob,y\n"
+    with pytest.raises(InputError, match="do not name each class"):
+        loaded(head + "true,0.2,false,0.8,true\ntrue,0.7,true,0.3,false\n" * 20)
+    # Of models, the scores sum to anything.
+    models = loaded(head + "lr,0.2,rf,0.3,0\nlr,0.7,rf,0.9,1\n" * 20, models=("p[0].prob", "p[1].prob"), label="y").models  # fmt: skip
+    assert len(models) == 2
+
+
+def test_two_scores_of_the_event_are_offered_as_models_though_named_as_scores():
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0, 1, 300)
+    hit = (rng.random(300) < p).astype(int)
+    both = [np.round(100 * np.clip(p + rng.normal(0, 0.1, 300), 0, 1)) for _ in range(2)]
+    text = as_csv(["PoP ECMWF (%)", "PoP ICON (%)", "rain"], zip(*both, hit, strict=True)).decode()
+    options = {"scores": ("PoP ECMWF (%)", "PoP ICON (%)"), "label": "rain"}
+    with pytest.raises(InputError, match="are they models") as error:
+        loaded(text, **options)
+    keys = {key for way in error.value.readings for key in way.options.get("repair", ())}
+    assert keys == {"percent"}
+    way = error.value.readings[0]
+    assert "--scores" not in way.in_shell()
+    assert "scores" not in way.in_code()
+    models = loaded(text, **options | way.options).models
+    np.testing.assert_allclose([m.probs[:, 1] for m in models.values()], np.array(both) / 100)
+    # What the user asks for stays.
+    with pytest.raises(InputError, match="rows do not sum to 1"):
+        loaded(text, **options, repair="renormalise")
