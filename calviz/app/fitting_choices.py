@@ -16,15 +16,11 @@ from streamlit.errors import StreamlitAPIException
 from calviz.app import open_files, session
 from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, md
-from calviz.comparison.advice import Suggestion, suggest
-from calviz.comparison.compare import Plan
+from calviz.comparison import advice, compare, folds_and_sites
 from calviz.comparison.fitting import Division, Rows, scores_of
-from calviz.comparison.folds_and_sites import fold_columns
-from calviz.core.blocks import row_blocks
+from calviz.core import blocks, errors, probabilities
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, FloorChoice
-from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.probabilities import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence, shorten
 
 #: Sources of the rows to fit on.
@@ -63,9 +59,9 @@ class FitRows:
         """Identifies the rows and their division, for jobs and caches."""
         return (*self.settings.rows_key, repr(self.division))
 
-    def plan(self, choice: MethodChoice, refits: int = 0) -> Plan:
+    def plan(self, choice: MethodChoice, refits: int = 0) -> compare.Plan:
         """Return the comparison of the chosen methods on these rows."""
-        return Plan(
+        return compare.Plan(
             methods=choice.methods,
             division=self.division,
             metrics=METRICS.in_table("fits"),
@@ -108,7 +104,7 @@ def _division(settings: Settings, data: Dataset, way: str) -> Division:
     if way == "split":
         return Division(fit_split=choose_split(settings, data, "Split to fit on", "fit"))
     if way == "folds":
-        own = fold_columns(data)
+        own = folds_and_sites.fold_columns(data)
         # Rows of several repeats are in several folds.
         if len(own) == 1 and st.toggle(
             f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
@@ -220,13 +216,13 @@ def choose_methods(
     about = about or fit_rows.settings.rows_key
     try:
         fitting = fit_rows.rows.fit.rows
-    except CalvizError as error:
+    except errors.CalvizError as error:
         (said or st).warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fitted = [fit_rows.data] if models is None else list(models)
     # Only methods that all models allow are offered.
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
-    suggestion = suggest(narrowest, fitting)
+    suggestion = advice.suggest(narrowest, fitting)
     preselected = suggestion.usual if many_fits else suggestion.methods
     methods, line = _methods(suggestion, preselected, (*about, str(fitting)))
     if most is not None and len(methods) > most:
@@ -240,7 +236,7 @@ def choose_methods(
 
 
 def _methods(
-    suggestion: Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
+    suggestion: advice.Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
 ) -> tuple[tuple[str, ...], DeltaGenerator]:
     """Draw the choice; return it, with the container of the small choices below it."""
     fitting = {*suggestion.methods, *suggestion.left_out}
@@ -313,7 +309,7 @@ def _set(keys: tuple[str, ...]) -> None:
     st.session_state[_METHODS_KEY] = list(keys)
 
 
-def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:
+def _reasons(suggestion: advice.Suggestion, preselected: tuple[str, ...]) -> None:
     st.caption("Suggested for this number of classes and rows. Also available:")
     more = [key for key in suggestion.methods if key not in preselected]
     lines: Mapping[str, str] = {
@@ -384,7 +380,7 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
     if not rows:
         return "auto"
     where = _where(rows, data)
-    half = min(smallest / 2, MOST)
+    half = min(smallest / 2, probabilities.MOST)
     if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
@@ -417,9 +413,9 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
                 width=160,
             )
     reading = "Methods that take logarithms read it as"
-    if floor == "auto" and smallest >= UNDERFLOW:
+    if floor == "auto" and smallest >= probabilities.UNDERFLOW:
         message = (
-            f"{where}. {reading} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
+            f"{where}. {reading} half of the smallest probability above 0 of the rows that fit the map, at most {probabilities.MOST:g} "
             f"(of all rows: {_written(half)})."
         )
     elif floor == "auto":
@@ -474,7 +470,7 @@ def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, flo
         if getattr(data, "logits", None) is not None:
             continue
         scores, _ = scores_of(data)
-        for block in row_blocks(scores):
+        for block in blocks.row_blocks(scores):
             part = scores[block]
             rows += int(np.count_nonzero((part <= 0).any(axis=1)))
             smallest = min(smallest, float(np.min(part, where=part > 0, initial=1)))

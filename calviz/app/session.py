@@ -17,11 +17,7 @@ import streamlit as st
 
 from calviz.app import open_files
 from calviz.app.open_files import OpenFile
-from calviz.core import predictions
-from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import SCORE, CalvizError
-from calviz.core.events import BinNumber, Reduction, Scheme
+from calviz.core import blocks, entry_specs, errors, events, predictions
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
 from calviz.core.words import capitalised, counted, distinct, shorten, within_sentence
 from calviz.data.loaded import fit_split_for
@@ -73,7 +69,7 @@ COMPARED = "compared"
 #: Rows times classes up to which work on a page starts by itself.
 AT_ONCE = 500_000
 MAX_BINS = 1_000
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+SCHEMES: tuple[events.Scheme, ...] = get_args(events.Scheme)
 
 #: The conditions of a slice: keys of column and value in the address, label, and the option for no condition.
 CONDITIONS = (
@@ -112,9 +108,9 @@ class Settings:
     entry: OpenFile
     model: str
     split: str | None
-    reduction: Reduction
-    bins: BinNumber
-    scheme: Scheme | None
+    reduction: events.Reduction
+    bins: events.BinNumber
+    scheme: events.Scheme | None
     where: Where = ()
     prevalence: float | None = None
     cuts: str = ""
@@ -140,7 +136,7 @@ class Settings:
             return None
         try:
             mask = rows_where(rows, self.where)
-        except CalvizError:  # none of them has this value
+        except errors.CalvizError:  # none of them has this value
             return None
         return rows if mask is None else rows.take(mask) if mask.any() else None
 
@@ -170,10 +166,10 @@ class Settings:
         """Identifies rows, reduction and bins, for caches and jobs."""
         return (*self.rows_key, *self.reduction_and_bins_key)
 
-    def mask(self) -> BoolArray | None:
+    def mask(self) -> blocks.BoolArray | None:
         """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
         data = self.whole
-        mask: BoolArray | None = None
+        mask: blocks.BoolArray | None = None
         if self.split is not None and data.splits is not None:
             mask = data.splits.mask(self.split)
         level = rows_where(data, self.where)
@@ -187,7 +183,7 @@ class Settings:
         return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
 
     @property
-    def row_numbers(self) -> IntArray | None:
+    def row_numbers(self) -> blocks.IntArray | None:
         """Row numbers in the file of the sample's rows, 0-based; None for all rows."""
         return self._rows.numbers
 
@@ -243,7 +239,7 @@ class _JudgedRows(NamedTuple):
     """A sample of some rows, their numbers in the file, and the lock for computations."""
 
     sample: Sample
-    numbers: IntArray | None
+    numbers: blocks.IntArray | None
     compute_lock: RLock
 
 
@@ -265,7 +261,7 @@ def cut_as_chosen(data: Dataset, settings: Settings) -> Dataset:
 @cached_results(3)
 def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
     mask, data = _settings.mask(), _settings.whole
-    numbers: IntArray | None = None
+    numbers: blocks.IntArray | None = None
     if mask is not None and not mask.all():
         numbers = np.flatnonzero(mask)
         data = data.take(numbers)
@@ -308,11 +304,11 @@ def look_at_class(data: Dataset, index: int) -> None:
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    open_files.request_settings({"reduction": Reduction.default(data).kind})
+    open_files.request_settings({"reduction": events.Reduction.default(data).kind})
 
 
 def conditional_values(
-    data: Dataset, column: str, mask: BoolArray | None = None
+    data: Dataset, column: str, mask: blocks.BoolArray | None = None
 ) -> tuple[str, ...]:
     """Values of a column that a condition can name, of the rows of a mask: those of a group, the slices of a column that is cut, and the sides of its edges."""
     factors = [data.groups[column]] if column in data.groups else []
@@ -331,8 +327,8 @@ def look_at_slice(data: Dataset, where: Where, **others: str) -> None:
         said = f"{where_words(new)} takes the place of {where_words(gone)}."
         open_files.queue_note(capitalised(said))
     if (cut := predictions.cut_at_score(data, where)) is not data:
-        data, above = cut, dict(where)[SCORE][2:]
-        others = {"cuts": with_edges(current(), SCORE, above), **others}
+        data, above = cut, dict(where)[errors.SCORE][2:]
+        others = {"cuts": with_edges(current(), errors.SCORE, above), **others}
     names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
@@ -360,7 +356,7 @@ def with_edges(settings: Settings, column: str, edges: str) -> str:
 @contextmanager
 def computing(settings: Settings, words: str) -> Iterator[Sample]:
     """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
-    with st.spinner(words, show_time=True), settings.compute_lock, one_blas_thread():
+    with st.spinner(words, show_time=True), settings.compute_lock, blocks.one_blas_thread():
         yield settings.sample
 
 
@@ -478,11 +474,11 @@ ADVISED = "calviz.recalibrate.advised"
 def choose_method(settings: Settings) -> str:
     """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted."""
     confidence = settings.whole.kind == "confidence"
-    specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
+    specs = {s.key: s.label for s in entry_specs.RECALIBRATORS.methods(confidence=confidence)}
     of, _, advised = st.session_state.get(ADVISED, ("", "", ""))
     advised *= of == open_files.model_key(settings.entry, settings.model)
     if advised.startswith("slice+"):
-        specs[advised] = RECALIBRATORS[advised].label
+        specs[advised] = entry_specs.RECALIBRATORS[advised].label
     if advised in specs:
         specs = {advised: f"{specs.pop(advised)} (advised)", **specs}
     chosen = st.selectbox(

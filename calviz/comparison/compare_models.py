@@ -24,16 +24,9 @@ from calviz.comparison.comparison_results import (
     ranked_by,
 )
 from calviz.comparison.paired_differences import Paired, pair
+from calviz.core import errors
 from calviz.core.blocks import IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
-from calviz.core.errors import (
-    RESAMPLES,
-    CalvizError,
-    InputError,
-    NotAvailable,
-    OptionError,
-    data_frame,
-)
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
 from calviz.core.predictions import (
     NO_IDENTIFIER,
@@ -70,7 +63,7 @@ def compare_models(
     bins: BinNumber = DEFAULT_BINS,
     scheme: Scheme | None = None,
     ci: bool = True,
-    resamples: int = RESAMPLES,
+    resamples: int = errors.RESAMPLES,
     seed: int = 0,
     samples: Mapping[str, Sample] | None = None,
     progress: Progress | None = None,
@@ -162,7 +155,7 @@ def _model_result(
         if isinstance(sample, Sample) and sample.is_large:
             sample.let_go()  # free memory for the next model
         return ModelResult(name, found.metrics)
-    except (InputError, NotAvailable, Stopped) as error:
+    except (errors.InputError, errors.NotAvailable, Stopped) as error:
         return ModelResult(name, reason=str(error))
 
 
@@ -254,7 +247,7 @@ def _is_better_without(slice_: BetterWhere, comparison: ModelComparison) -> bool
         {name: m.take(np.flatnonzero(others)) for name, m in models.items()},
         [slice_.metric],
         reduction=comparison.reduction,
-        resamples=RESAMPLES,
+        resamples=errors.RESAMPLES,
         rng=np.random.default_rng([comparison.seed, 3]),
     )
     return paired.metrics[slice_.metric].difference(slice_.better, slice_.other).verdict == "better"
@@ -273,7 +266,7 @@ def after_map(
     models: Models | Alignment,
     *,
     where: Where = (),
-    resamples: int = RESAMPLES,
+    resamples: int = errors.RESAMPLES,
 ) -> ModelComparison:
     """Compare the models after one map for each as well; return the comparison as it is where none can be fitted.
 
@@ -289,7 +282,7 @@ def after_map(
     where, resamples
         As in `compare_models`.
     """
-    with suppress(CalvizError, Stopped):
+    with suppress(errors.CalvizError, Stopped):
         return _after_map(comparison, same_rows(models, where=where), resamples)
     return comparison
 
@@ -359,7 +352,7 @@ class ModelsByMethods:
 
     def frame(self, metric: str) -> pd.DataFrame:
         """Return a table with one row per model and one column per method; ``nan`` where a method failed."""
-        return data_frame(
+        return errors.data_frame(
             {
                 "model": name,
                 **{
@@ -406,7 +399,7 @@ def compare_methods(
 
         try:
             comparison = carry_out(plan, data, progress=report, stop=stop)
-        except (InputError, NotAvailable) as error:
+        except (errors.InputError, errors.NotAvailable) as error:
             failures[name] = str(error)
             continue
         # Only numbers are kept, because the calibrated rows of all methods of all models would take much memory.
@@ -439,35 +432,37 @@ def same_rows(
 
 def _by_name(models: Models) -> dict[str, Dataset]:
     if not isinstance(models, Mapping | Sequence):
-        raise OptionError(
+        raise errors.OptionError(
             f"got {type(models).__name__}, expected several models: a list of predictions, or a mapping of names to them."
         )
     if isinstance(models, Mapping):
         by_name = {str(name): dataset_of(data) for name, data in models.items()}
         if len(by_name) < len(models):
-            raise OptionError("two of the names of the models are equal when written as text.")
+            raise errors.OptionError(
+                "two of the names of the models are equal when written as text."
+            )
     else:
         listed = [dataset_of(data) for data in models]
         names = [data.name for data in listed]
         double = next((n for n in names if names.count(n) > 1), None)
         if double is not None:
-            raise OptionError(
+            raise errors.OptionError(
                 f"two models are called '{double}'; give a mapping of names to predictions."
             )
         by_name = dict(zip(names, listed, strict=True))
     if any(data.cells is not None for data in by_name.values()):
-        raise NotAvailable(
+        raise errors.NotAvailable(
             "models are compared row by row, and the cells of two profiles are not of the same rows."
         )
     if len(by_name) < 2:
-        raise OptionError(f"a comparison takes at least two models, got {len(by_name)}.")
+        raise errors.OptionError(f"a comparison takes at least two models, got {len(by_name)}.")
     return by_name
 
 
 def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:
     if not any(split in m.split_names for m in models.values()):
         names = dict.fromkeys(s for m in models.values() for s in m.split_names)
-        raise InputError(
+        raise errors.InputError(
             f"there is no split '{split}'",
             remedy=f"known: {', '.join(names)}" if names else "leave the split out",
         )
@@ -495,7 +490,7 @@ def align(models: NamedModels) -> Alignment:
         If rows or classes cannot be matched; the sentence says why.
     """
     if not models:
-        raise InputError("there are no models to compare", remedy="give at least one")
+        raise errors.InputError("there are no models to compare", remedy="give at least one")
     models, notes = same_classes(models)
     ids, of = _identifiers(models)
     if len(ids) < len(models):
@@ -562,20 +557,20 @@ def _check_order(models: NamedModels) -> str:
     for other_name, other in others:
         both = f"'{shorten(name)}' and '{shorten(other_name)}'"
         if first.n != other.n:
-            raise InputError(
+            raise errors.InputError(
                 f"{both} cannot be matched: they have {first.n:,} and {counted(other.n, 'row')}, "
                 "and not both have identifiers",
                 remedy=remedy,
             )
         if first.labels is None or other.labels is None:
-            raise InputError(
+            raise errors.InputError(
                 f"{both} cannot be matched: without identifiers and true labels nothing says that "
                 "their rows are the same",
                 remedy=remedy,
             )
         differ = np.flatnonzero(first.labels != other.labels)
         if differ.size:
-            raise InputError(
+            raise errors.InputError(
                 f"{both} cannot be matched by the order of their rows: the true labels differ in "
                 f"{counted(differ.size, 'row')}, first in row {differ[0] + 1:,}",
                 remedy=remedy,
@@ -618,7 +613,7 @@ def _by_identifier(
     for name in names[1:]:
         common = np.intersect1d(common, once[name], assume_unique=True)
     if common.size == 0:
-        raise InputError(
+        raise errors.InputError(
             f"no identifier is in all of {', '.join(repr(shorten(n)) for n in names)}",
             remedy="choose files of the same rows, or read them without identifiers to match by order",
         )
@@ -644,7 +639,7 @@ def _same_labels(models: NamedModels) -> tuple[NamedModels, list[str]]:
     if not differ.any():
         return models, []
     if differ.all():
-        raise InputError(
+        raise errors.InputError(
             f"the true labels of '{shorten(name)}' and the other models differ in every row",
             remedy="choose files with the same labels",
         )
@@ -707,7 +702,7 @@ def same_classes(models: Mapping[str, Dataset]) -> tuple[dict[str, Dataset], lis
             )
         else:
             only = [c for c in own if c not in classes] or [c for c in classes if c not in own]
-            raise InputError(
+            raise errors.InputError(
                 f"'{shorten(name)}' and '{shorten(first)}' have {len(own):,} and {len(classes):,} "
                 f"classes that are not the same ({listed(only)} only in one of them)",
                 remedy="choose models of one task",

@@ -12,24 +12,11 @@ import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
+from calviz.core import events, predictions, profile
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import PREDICTED, OptionError, check_level, claim
-from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.predictions import Dataset, no_group_column, with_group
-from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, from_on, level_text, percent, shorten
-from calviz.sample import cutoff_and_grades
-from calviz.sample.risk_tests import (
-    CONFIDENCE,
-    Risk,
-    RiskName,
-    RiskTests,
-    lowest_scores,
-    missed_words,
-    more_rows_words,
-    rarer_class,
-    threshold_at,
-)
+from calviz.sample import cutoff_and_grades, risk_tests
 from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
@@ -157,7 +144,7 @@ class ThresholdChoice:
             ).rstrip()
         if self.threshold is None:
             share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
-            return f"No threshold can promise that {promise}, {sure}. Tried {chosen}: {more_rows_words(self.more_rows, share)}."
+            return f"No threshold can promise that {promise}, {sure}. Tried {chosen}: {risk_tests.more_rows_words(self.more_rows, share)}."
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"
@@ -179,7 +166,7 @@ class ThresholdChoice:
     def line(self, name: str) -> str:
         """One line about a group: its threshold, and its risk, guaranteed and observed."""
         if self.threshold is None:
-            return f"  {shorten(name, 40)}: none; {more_rows_words(self.more_rows)}."
+            return f"  {shorten(name, 40)}: none; {risk_tests.more_rows_words(self.more_rows)}."
         bounds, seen = (
             " and ".join(
                 "-" if value is None else _written(of, value)
@@ -203,14 +190,14 @@ def _written(of: str, value: float) -> str:
 
 
 def threshold(
-    data: Dataset | Profile,
+    data: predictions.Dataset | profile.Profile,
     risk: float | Sequence[float] = 0.05,
-    confidence: float = CONFIDENCE,
-    of: RiskName | Sequence[RiskName] = "error",
+    confidence: float = risk_tests.CONFIDENCE,
+    of: risk_tests.RiskName | Sequence[risk_tests.RiskName] = "error",
     by: str | Sequence[str] | None = None,
     *,
     costs: Sequence[float] = COSTS,
-    reduction: Reduction | str | None = None,
+    reduction: events.Reduction | str | None = None,
     choose_split: str | None = None,
     choose_fraction: float | None = None,
     seed: int = 0,
@@ -285,13 +272,13 @@ def threshold(
         if column == PREDICTED:
             data = with_predicted(data)
         elif column in data.cuts and column not in data.groups:
-            data = with_group(data, column, data.sliced(column))
+            data = predictions.with_group(data, column, data.sliced(column))
         if column not in data.groups:
-            raise no_group_column(data, column)
+            raise predictions.no_group_column(data, column)
     by = ", ".join(columns)
     if len(columns) > 1:
         texts = [np.array(data.groups[c].levels, object)[data.groups[c].codes] for c in columns]
-        data = with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
+        data = predictions.with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
     data = Sample(data).predicted(predicted).data if predicted else data
     division = Division(choose_split, None, choose_fraction, None, seed, in_sample)
     divided = division.told(data)
@@ -327,11 +314,13 @@ def threshold(
         if choice.threshold is None:
             return choice
         kept = events.score >= choice.threshold - _ROUNDING
-        rarer = rarer_class(judged, events.score) if names[0] not in _OF_CLASS else None
+        rarer = risk_tests.rarer_class(judged, events.score) if names[0] not in _OF_CLASS else None
         choice = replace(
             choice,
             refuted=_refuted(judged, risks, scaled, choice.threshold, 1),
-            missed=missed_words(rarer, partial(np.less_equal, choice.threshold - _ROUNDING)),
+            missed=risk_tests.missed_words(
+                rarer, partial(np.less_equal, choice.threshold - _ROUNDING)
+            ),
         )
         return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
@@ -356,11 +345,14 @@ def threshold(
 
 
 def checked_risks(
-    names: Sequence[RiskName], targets: Sequence[Any], confidence: float, costs: Sequence[float]
-) -> list[Risk]:
+    names: Sequence[risk_tests.RiskName],
+    targets: Sequence[Any],
+    confidence: float,
+    costs: Sequence[float],
+) -> list[risk_tests.Risk]:
     """Return the risks of `threshold`; raises OptionError for values that are wrong for all rows."""
     check_level(confidence, "confidence")
-    risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
+    risks = [risk_tests.Risk.of(name, costs if name == "cost" else ()) for name in names]
     if len(risks) not in (1, 2) or len(targets) != len(risks):
         raise OptionError(
             f"'of' names one risk or two, and 'risk' has a number for each; got {len(risks)} and {len(targets)}."
@@ -388,13 +380,13 @@ def _rows_where(sample: Sample, by: str, level: str) -> Sample | None:
     return Sample.of(sample, where=((by, level),))
 
 
-def _events(sample: Sample, risk: Risk) -> BinaryEvents:
+def _events(sample: Sample, risk: risk_tests.Risk) -> events.BinaryEvents:
     return sample.scored if risk.name in _OF_CLASS else sample.top_scored
 
 
 def _with_observed(
     choice: ThresholdChoice,
-    risks: Sequence[Risk],
+    risks: Sequence[risk_tests.Risk],
     kept: BoolArray,
     hit: BoolArray,
     weights: FloatArray | None,
@@ -409,7 +401,11 @@ def _with_observed(
 
 @claim("threshold-risk")
 def _refuted(
-    judged: Sample, risks: Sequence[Risk], targets: Sequence[float], threshold: float, groups: int
+    judged: Sample,
+    risks: Sequence[risk_tests.Risk],
+    targets: Sequence[float],
+    threshold: float,
+    groups: int,
 ) -> bool:
     """Whether the risk from a threshold on is larger than a target: its complement is tested, as when a threshold is chosen."""
     complements = [replace(risk, loss=risk.counts - risk.loss) for risk in risks]
@@ -432,15 +428,15 @@ class _Search:
 
     score: FloatArray
     threshold_at: Callable[[int], float]
-    tests: list[RiskTests]
+    tests: list[risk_tests.RiskTests]
     targets: list[float]
 
     @classmethod
-    def of(cls, sample: Sample, risks: Sequence[Risk], targets: list[float]) -> _Search:
+    def of(cls, sample: Sample, risks: Sequence[risk_tests.Risk], targets: list[float]) -> _Search:
         view = sample.view(steps if risks[0].name in _OF_CLASS else top_label_steps)
-        lowest = lowest_scores(_events(sample, risks[0]), view)
-        at = partial(threshold_at, scores_at=view.scores_at, lowest=lowest)
-        return cls(view.score, at, [RiskTests.of(view, risk) for risk in risks], targets)
+        lowest = risk_tests.lowest_scores(_events(sample, risks[0]), view)
+        at = partial(risk_tests.threshold_at, scores_at=view.scores_at, lowest=lowest)
+        return cls(view.score, at, [risk_tests.RiskTests.of(view, risk) for risk in risks], targets)
 
     def safe(self, level: float) -> list[IntArray]:
         """Steps that are safe for each risk; the risks share the level."""

@@ -12,16 +12,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core import probabilities, registry
-from calviz.core.blocks import (
-    BoolArray,
-    Factor,
-    FloatArray,
-    IntArray,
-    element_type,
-    read_only,
-    row_blocks,
-)
+from calviz.core import blocks, probabilities, registry
 from calviz.core.errors import PREDICTED, SCORE, InputError, NotAvailable, OptionError, shortened
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.features import held as held
@@ -87,9 +78,9 @@ class Predictions(registry.Constructors, RowColumns):
         If the data break a rule; the sentence names the row.
     """
 
-    probs: FloatArray = None  # type: ignore[assignment]  # filled from the logits when left out
-    labels: IntArray = None  # type: ignore[assignment]  # keyword-only with a message of our own
-    logits: FloatArray | None = None
+    probs: blocks.FloatArray = None  # type: ignore[assignment]  # filled from the logits when left out
+    labels: blocks.IntArray = None  # type: ignore[assignment]  # keyword-only with a message of our own
+    logits: blocks.FloatArray | None = None
     filled: InitVar[RowsInRange | None] = None
 
     def __post_init__(self, filled: RowsInRange | None) -> None:
@@ -124,9 +115,9 @@ class Predictions(registry.Constructors, RowColumns):
         vars(self).update(
             _kind="logits" if self.probs is None else "probabilities",
             _row_sums=probabilities.checked_row_sums(probs, filled),
-            probs=read_only(probs),
-            logits=None if logits is None else read_only(logits),
-            labels=read_only(checked_labels(self.labels, n, k)),
+            probs=blocks.read_only(probs),
+            logits=None if logits is None else blocks.read_only(logits),
+            labels=blocks.read_only(checked_labels(self.labels, n, k)),
             class_names=tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k)),
         )
         if len(self.class_names) != k:
@@ -156,14 +147,14 @@ class Predictions(registry.Constructors, RowColumns):
         return self.__dict__["_kind"]
 
     @property
-    def predicted(self) -> IntArray:
+    def predicted(self) -> blocks.IntArray:
         """The predicted class of each row, shape (n,): of the largest probability, the lowest index on ties."""
         return self._predicted
 
     @cached_property
-    def _predicted(self) -> IntArray:
-        parts = [self.probs[rows].argmax(axis=1) for rows in row_blocks(self.probs)]
-        return read_only(np.concatenate(parts).astype(np.int32))
+    def _predicted(self) -> blocks.IntArray:
+        parts = [self.probs[rows].argmax(axis=1) for rows in blocks.row_blocks(self.probs)]
+        return blocks.read_only(np.concatenate(parts).astype(np.int32))
 
     @cached_property
     def columns_of_predicted(self) -> tuple[str, ...]:
@@ -173,7 +164,7 @@ class Predictions(registry.Constructors, RowColumns):
         classes = {n: np.array([at[v] for v in g.levels])[g.codes] for n, g in named.items()}
         return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.99)
 
-    def sliced(self, column: str, own: Cut | None = None) -> Factor:
+    def sliced(self, column: str, own: Cut | None = None) -> blocks.Factor:
         """Return a column as it is sliced; the score of two classes where half of the expected events lie above, if no edges are chosen."""
         if column != SCORE or not has_score(self):
             return super().sliced(column, own)
@@ -183,7 +174,7 @@ class Predictions(registry.Constructors, RowColumns):
             events = (score if self.weights is None else score * self.weights) + 1e-30
             half = np.quantile(score, 0.5, weights=events, method="inverted_cdf")
             cut = Cut((float(f"{half:.2g}"),))
-        return Factor(cut.of_numbers(score), cut.labels[:-1])
+        return blocks.Factor(cut.of_numbers(score), cut.labels[:-1])
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
@@ -219,10 +210,10 @@ class ConfidencePredictions(RowColumns):
         As in `Predictions`.
     """
 
-    confidence: FloatArray
-    correct: BoolArray
-    labels: IntArray | None = None
-    predicted: IntArray | None = None
+    confidence: blocks.FloatArray
+    correct: blocks.BoolArray
+    labels: blocks.IntArray | None = None
+    predicted: blocks.IntArray | None = None
     class_cells: ClassCells | None = None
 
     def __post_init__(self) -> None:
@@ -235,12 +226,14 @@ class ConfidencePredictions(RowColumns):
             )
         self._check_columns(confidence.shape[0])
         probabilities.check_unit_interval(confidence[:, None], "confidence")
-        vars(self).update(confidence=read_only(confidence), correct=read_only(correct))
+        vars(self).update(
+            confidence=blocks.read_only(confidence), correct=blocks.read_only(correct)
+        )
         for key in ("labels", "predicted"):
             column = getattr(self, key)
             if column is not None:
                 k = len(self.class_names) or int(np.max(column)) + 1
-                vars(self)[key] = read_only(checked_labels(column, self.n, k))
+                vars(self)[key] = blocks.read_only(checked_labels(column, self.n, k))
 
     @property
     def n(self) -> int:
@@ -276,7 +269,7 @@ def check_dataset(data: Any) -> None:
         )
 
 
-def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
+def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> blocks.IntArray:
     """Check that true classes are indices from 0 to k - 1 and return them, shape (n,); raises InputError that names the first bad row."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -293,7 +286,7 @@ def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
         array = whole
     if array.dtype.kind not in "biu":
         raise InputError(
-            f"'labels' holds {element_type(array)}, expected class indices 0..{k - 1}",
+            f"'labels' holds {blocks.element_type(array)}, expected class indices 0..{k - 1}",
             remedy="for labels of any kind, use calviz.Predictions.from_arrays(y_true, y_prob)",
         )
     bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
@@ -313,7 +306,7 @@ D = TypeVar("D", bound="Dataset")
 def with_rows(
     data: D,
     *,
-    clusters: str | Factor | npt.ArrayLike | None = None,
+    clusters: str | blocks.Factor | npt.ArrayLike | None = None,
     weights: npt.ArrayLike | None = None,
     times: npt.ArrayLike | None = None,
     names: Mapping[str, str] | None = None,
@@ -341,7 +334,7 @@ def with_rows(
     if clusters is not None:
         columns["clusters_known"] = True
         columns["clusters"] = (
-            _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
+            _column(data, clusters) if isinstance(clusters, str) else blocks.Factor.of(clusters)
         )
     if weights is not None:
         columns["weights"] = np.asarray(weights)
@@ -350,7 +343,7 @@ def with_rows(
     return data._with(columns)  # type: ignore[return-value]
 
 
-def checked_rates(rates: Any, classes: int | None, name: str) -> FloatArray:
+def checked_rates(rates: Any, classes: int | None, name: str) -> blocks.FloatArray:
     """Return the shares of the classes, shape (K,); a single number is that of class 1 of two.
 
     `classes` is K, if it is known.
@@ -461,11 +454,11 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
 MOST_REPEATED = 20_000_000
 
 
-def _column(data: Dataset, name: str) -> Factor | None:
+def _column(data: Dataset, name: str) -> blocks.Factor | None:
     if not name or name in data.groups:
         return data.groups.get(name)
     if name == "id" and data.ids is not None:
-        return Factor.of(data.ids)
+        return blocks.Factor.of(data.ids)
     names = [*data.groups, *(["id"] if data.ids is not None else [])]
     raise InputError(
         f"there is no column '{shortened(name)}' to cluster by",
@@ -483,14 +476,14 @@ NO_IDENTIFIER = ""
 _FRACTION = re.compile(r"([+-]?\d+)\.0+")
 
 
-def identifier_texts(values: npt.NDArray[Any] | Factor) -> list[str]:
+def identifier_texts(values: npt.NDArray[Any] | blocks.Factor) -> list[str]:
     """Identifiers as text; "1.0" becomes "1", because whole numbers with gaps are often stored as floats."""
-    if isinstance(values, Factor):
+    if isinstance(values, blocks.Factor):
         factor = values
     elif values.dtype.kind in "iu":
         return [str(value) for value in values.tolist()]
     else:
-        factor = Factor.of(np.where(_missing(values), NO_IDENTIFIER, _plain(values)))
+        factor = blocks.Factor.of(np.where(_missing(values), NO_IDENTIFIER, _plain(values)))
     levels = [_whole(level.strip()) for level in factor.levels]
     return [levels[code] for code in factor.codes.tolist()]
 
@@ -502,7 +495,7 @@ def _plain(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values if values.dtype == object else values.astype(str)
 
 
-def _missing(values: npt.NDArray[Any]) -> BoolArray:
+def _missing(values: npt.NDArray[Any]) -> blocks.BoolArray:
     """Whether each value, shape (n,), is a missing number, date or object."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
@@ -594,7 +587,7 @@ def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, .
 
 def sliced_columns(
     data: Dataset, columns: tuple[str, ...], min_rows: int
-) -> tuple[dict[str, Factor], tuple[str, ...]]:
+) -> tuple[dict[str, blocks.Factor], tuple[str, ...]]:
     """Columns as they are sliced, by name, and the reasons why others are left out."""
     factors = {name: data.sliced(name) for name in columns}
     why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
@@ -607,7 +600,7 @@ def sliced_columns(
     return usable, (*filter(None, why.values()), *same)
 
 
-def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
+def _why_left_out(data: Dataset, name: str, factor: blocks.Factor, min_rows: int) -> str:
     """Say why a column has no slices; "" if it has."""
     cut = data.cuts.get(name)
     if factor.levels in ((MISSING,), ("",)):
@@ -691,7 +684,7 @@ def cut_at_score(data: D, where: Iterable[tuple[str, str]]) -> D:
     return cut_columns(data, {SCORE: value.strip("≤> (]").split(", ")})
 
 
-def with_group(data: D, name: str, values: Factor) -> D:
+def with_group(data: D, name: str, values: blocks.Factor) -> D:
     """Return the same data with another group column, each value of which is a slice."""
     cuts = dict(data.cuts) | {name: Cut(kept=values.levels)}
     groups = dict(data.groups) | {name: values}

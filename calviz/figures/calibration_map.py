@@ -8,20 +8,14 @@ from typing import Any, Self, Unpack, get_args
 
 import numpy as np
 
-from calviz.core import words
+from calviz.core import entry_specs, errors, events, predictions, words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import figure
-from calviz.core.errors import OptionError, check_choice, check_level
-from calviz.core.events import Reduction
-from calviz.core.predictions import Dataset
 from calviz.core.words import counted, decimal, points, shorten, with_short_class
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, facts, named
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, Trace, area, circles, line, markers
-from calviz.sample import logistic_curves
-from calviz.sample.binning import BinSums
+from calviz.sample import binning, logistic_curves, step_views
 from calviz.sample.sample import Sample, bin_sums, reduce
-from calviz.sample.step_views import steps
 
 #: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
@@ -64,14 +58,14 @@ class CalibrationMap(Figure):
     """
 
     name: str
-    reduction: Reduction
+    reduction: events.Reduction
     is_function: bool
     before: FloatArray
     after: FloatArray
     low: FloatArray
     high: FloatArray
     rows: tuple[FloatArray, FloatArray]
-    sums: BinSums
+    sums: binning.BinSums
     n: int
     median: tuple[float, float]
     dip: tuple[float, float, float] | None = None
@@ -79,11 +73,11 @@ class CalibrationMap(Figure):
     @classmethod
     def compute(
         cls,
-        before: Dataset,
-        after: Dataset,
+        before: predictions.Dataset,
+        after: predictions.Dataset,
         *,
         name: str = "",
-        reduction: Reduction | str | None = None,
+        reduction: events.Reduction | str | None = None,
         bins: int = 15,
     ) -> Self:
         """Compare the score of every row before and after the map.
@@ -105,7 +99,7 @@ class CalibrationMap(Figure):
             If the two do not have the same number of rows.
         """
         if before.n != after.n:
-            raise OptionError(
+            raise errors.OptionError(
                 f"before and after must be the same rows, got {before.n:,} and {after.n:,}."
             )
         sample = Sample.of(before, reduction=reduction)
@@ -238,7 +232,7 @@ NAMES: dict[logistic_curves.FlexibleKind, str] = {
 _MARGINS, _TALL = (60, 20, 14, 54), 400
 
 
-@figure(
+@entry_specs.figure(
     key="calibration-curve",
     label="Calibration curve",
     summary="The probability of a hit as a smooth function of the score, without bins, with its pointwise band: a calibrated model "
@@ -272,7 +266,7 @@ class CalibrationCurve(ScoreFigure):
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
+        reduction: events.Reduction | str | None = None,
         curve: logistic_curves.FlexibleKind = "spline",
         level: float = 0.95,
         seed: int | None = None,
@@ -300,10 +294,10 @@ class CalibrationCurve(ScoreFigure):
         OptionError, InputError, NotAvailable
             Under the same conditions as in `calviz.evaluate`.
         """
-        check_choice("curve", curve, get_args(logistic_curves.FlexibleKind))
-        check_level(level)
+        errors.check_choice("curve", curve, get_args(logistic_curves.FlexibleKind))
+        errors.check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         base = view.merged()
         upto = np.cumsum(base.count) / float(base.n)
         low, high = base.score[np.searchsorted(upto, [0.01, 0.99])].tolist()

@@ -9,19 +9,15 @@ from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
-from calviz.core import words
+from calviz.core import entry_specs, errors, words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.entry_specs import figure
-from calviz.core.errors import check_choice, check_level
 from calviz.core.words import counted, listed, plotly_text
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, drawn, line, packed
-from calviz.sample import class_gaps
+from calviz.sample import class_gaps, error_bars, true_classes
 from calviz.sample.class_gaps import beyond
-from calviz.sample.error_bars import resampled, widened
 from calviz.sample.sample import Sample, predicted_classes
-from calviz.sample.true_classes import true_class_errors_of_sample
 
 Mode = class_gaps.ClassView
 Order = Literal["value", "beyond", "class"]
@@ -57,7 +53,7 @@ _NOUNS: dict[Mode, tuple[str, str]] = {
 }
 
 
-@figure(
+@entry_specs.figure(
     key="class-bars",
     label="Errors by class",
     summary="Mean confidence minus accuracy on the rows predicted as each class or of each true class, or mean "
@@ -159,9 +155,9 @@ class ClassBars(SampleFigure):
         OptionError, InputError
             Under the same conditions as in `calviz.evaluate`.
         """
-        check_level(level)
+        errors.check_level(level)
         sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
-        check_choice("mode", mode, get_args(Mode))
+        errors.check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_gaps.class_ranges, view=mode)
         mass, has, limits = ranges.rows, ranges.has, ranges.range if band else None
         rows = np.rint(mass).astype(np.int64)
@@ -212,7 +208,7 @@ class ClassBars(SampleFigure):
 
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance from the range, by the size of the error, or by class."""
-        check_choice("order", order, get_args(Order))
+        errors.check_choice("order", order, get_args(Order))
         place = np.arange(self.value.size)
         if order == "class":
             return place
@@ -408,10 +404,10 @@ def _interval(sample: Sample, mode: Mode, level: float) -> tuple[FloatArray, Flo
             low, high = sample.view(class_gaps.class_gaps).interval(level)
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
-    errors = true_class_errors_of_sample(sample)
-    drawn = resampled(errors, "bootstrap", **sample.redrawing)
+    errors = true_classes.true_class_errors_of_sample(sample)
+    drawn = error_bars.resampled(errors, "bootstrap", **sample.redrawing)
     low, high = _quantiles(drawn.mcs, drawn.rows, level)
-    return widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
+    return error_bars.widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> FloatArray:

@@ -9,20 +9,15 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.comparison.comparison_results import ModelComparison
-from calviz.core import words
+from calviz.core import entry_specs, errors, words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import figure
-from calviz.core.errors import check_choice
 from calviz.core.words import SINGLE_ROW, counted, decimal, level_text, listed, percent, plotly_text
 from calviz.figures import marks
 from calviz.figures.figure import Figure, ResampledFigure, end_columns, facts
 from calviz.figures.marks import BUCKETS, Picture, Sheet, Trace, area, diagonal, label, line
 from calviz.figures.reliability import isotonic_at, isotonic_band, isotonic_curve
-from calviz.sample.error_bars import resampled
-from calviz.sample.losses import unlike_nll
-from calviz.sample.metric_results import measured
+from calviz.sample import error_bars, losses, metric_results, step_views
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import steps
 
 #: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -30,7 +25,7 @@ PARTS = ("miscalibration", "discrimination", "uncertainty")
 LABELS = {"brier": "Brier score (binary)", "nll": "Log loss (binary)"}
 
 
-@figure(
+@entry_specs.figure(
     key="corp",
     label="CORP reliability diagram",
     summary="The isotonic probability of a hit against the score: no bins, no bandwidth. Where it leaves the range of a calibrated "
@@ -71,13 +66,13 @@ class CorpDiagram(ResampledFigure):
 
     @classmethod
     def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         base = view.merged()
         first, last, _ = isotonic_curve(view)
         at = np.unique(np.concatenate([_thinned(v) for v in (first, last, base.score)]))
-        redrawn = resampled(view, "under_calibration", **sample.redrawing)
+        redrawn = error_bars.resampled(view, "under_calibration", **sample.redrawing)
         consistency = isotonic_band(redrawn, at, level)
-        drawn = resampled(view, "bootstrap", **sample.redrawing)
+        drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
         confidence = isotonic_band(drawn, at, level, view)
         curve = isotonic_at(view, at)
         # The margin absorbs rounding errors.
@@ -91,7 +86,7 @@ class CorpDiagram(ResampledFigure):
             confidence=confidence,
             outside=float(base.count @ off[nearest] / base.n),
             parts={score: parts_of(sample, score) for score in ("brier", "nll")},
-            unlike_nll=unlike_nll(sample),
+            unlike_nll=losses.unlike_nll(sample),
         )
 
     def columns(self) -> Mapping[str, Any]:
@@ -157,7 +152,7 @@ class CorpDiagram(ResampledFigure):
 
 def parts_of(sample: Sample, score: str) -> tuple[float, ...]:
     """Return miscalibration, discrimination and uncertainty of a sample, by "brier" or "nll"."""
-    return tuple(measured(sample, f"{score}_{part}").value for part in PARTS)
+    return tuple(metric_results.measured(sample, f"{score}_{part}").value for part in PARTS)
 
 
 def _thinned(ends: FloatArray) -> FloatArray:
@@ -227,7 +222,7 @@ class MiscalibrationPlane(Figure):
         OptionError
             If the score is unknown.
         """
-        check_choice("score", score, get_args(PlaneScore))
+        errors.check_choice("score", score, get_args(PlaneScore))
         measured = [m.name for m in comparison if m.ok]
         models = comparison.alignment.models
         parts = np.array(

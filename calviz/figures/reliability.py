@@ -12,20 +12,14 @@ import numpy as np
 from scipy.ndimage import convolve1d
 from scipy.optimize import isotonic_regression
 
-from calviz.core import words
+from calviz.core import curve_fits, entry_specs, errors, p_values, words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
-from calviz.core.curve_fits import between, isotonic_fits
-from calviz.core.entry_specs import Interval, MetricResult, Theme, figure
-from calviz.core.errors import OptionError, check_choice, check_level, picked
 from calviz.core.events import BinaryEvents
-from calviz.core.p_values import clopper_pearson
 from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points, shorten
 from calviz.figures.figure import Data, ScoreFigure, end_columns, measured_at, pointwise
 from calviz.figures.marks import ZOOMED, Drawing, Page, Role, drawn, end_of
 from calviz.figures.reliability_traces import Diagram
-from calviz.sample import step_views
-from calviz.sample.binning import FEW_ROWS, BinSums, bin_between, bins_off, expected_share
-from calviz.sample.error_bars import resampled
+from calviz.sample import binning, error_bars, step_views, steps
 from calviz.sample.sample import (
     BinOptions,
     Sample,
@@ -36,7 +30,6 @@ from calviz.sample.sample import (
     shows_options,
     where_words,
 )
-from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
@@ -71,7 +64,7 @@ class ReliabilityOverlay:
     def of_rows(
         cls,
         sample: Sample,
-        sums: BinSums,
+        sums: binning.BinSums,
         rows: IntArray,
         name: str,
         role: Role = "selected",
@@ -82,7 +75,7 @@ class ReliabilityOverlay:
         events, weights = sample.scored, sample.weights
         selected_events = BinaryEvents(events.score[rows], events.hit[rows])
         row_weights = None if weights is None else weights[rows]
-        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
+        part = binning.bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
         if events.counted:
             part = replace(part, members=None)  # each event stands for many rows
         kept = np.flatnonzero(part.whole_rows >= least)
@@ -91,7 +84,7 @@ class ReliabilityOverlay:
 
     @classmethod
     def of_headline(
-        cls, sample: Sample, sums: BinSums, verdict: Verdict | None
+        cls, sample: Sample, sums: binning.BinSums, verdict: Verdict | None
     ) -> tuple[Self, ...]:
         """The bins of the slice that the headline of a verdict is about, but those of few rows; none if it is about all rows."""
         if verdict is None or not (where := verdict.changed_where or verdict.named_where):
@@ -103,10 +96,10 @@ class ReliabilityOverlay:
             name += " until then" if verdict.ended else " since then"
             where = on_days(sample.data, verdict.changed_days, where)
         rows = np.flatnonzero(np.asarray(rows_where(sample.data, where)))
-        return (cls.of_rows(sample, sums, rows, name, "named", least=FEW_ROWS),)
+        return (cls.of_rows(sample, sums, rows, name, "named", least=binning.FEW_ROWS),)
 
 
-@figure(
+@entry_specs.figure(
     key="reliability",
     label="Reliability diagram",
     summary="Observed frequency against mean score, bin by bin: a calibrated model follows the "
@@ -149,7 +142,7 @@ class Reliability(ScoreFigure):
     (kernel curve); Dimitriadis, Gneiting & Jordan 2021 (isotonic curve).
     """
 
-    sums: BinSums
+    sums: binning.BinSums
     bin: IntArray
     low: FloatArray
     high: FloatArray
@@ -162,7 +155,7 @@ class Reliability(ScoreFigure):
     curves: Mapping[CurveKind, Curve]
     _selected: IntArray | None
     _score: FloatArray
-    _measured: Callable[[], MetricResult]
+    _measured: Callable[[], entry_specs.MetricResult]
 
     def overlay(self, name: str, role: Role) -> ReliabilityOverlay:
         """The points of this diagram, to draw in another one."""
@@ -204,7 +197,7 @@ class Reliability(ScoreFigure):
         OptionError, InputError, NotAvailable
             Under the same conditions as in `calviz.evaluate`.
         """
-        check_level(level)
+        errors.check_level(level)
         sample = Sample.of(data, **options)
         whole = data.data if isinstance(data, Sample) else dataset_of(data)
         selected: IntArray | None = None
@@ -220,7 +213,7 @@ class Reliability(ScoreFigure):
         hits, rows = sums.trials
         limits = None
         if band:
-            redraws = resampled(sums, "under_calibration", **sample.redrawing)
+            redraws = error_bars.resampled(sums, "under_calibration", **sample.redrawing)
             limits = pointwise(redraws.accuracy[:, filled].clip(0, 1), level)
         edges = sums.edges.astype(np.float64)
         return cls(
@@ -232,10 +225,10 @@ class Reliability(ScoreFigure):
             count=sums.whole_rows[filled].astype(np.int64),
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
-            interval=clopper_pearson(hits[filled], rows[filled], level=level),
+            interval=p_values.clopper_pearson(hits[filled], rows[filled], level=level),
             band=limits,
             # The verdict, whose tests take longer than the figure, is at hand where a sample is shared.
-            named=not (isinstance(data, Sample) and bins_off(sums))
+            named=not (isinstance(data, Sample) and binning.bins_off(sums))
             or sample.once(collect_evidence).beyond_noise,
             curves=make_curves(sample, curves),
             _selected=selected,
@@ -250,9 +243,9 @@ class Reliability(ScoreFigure):
         """
         out = np.argsort(-np.maximum(self.mean_score, self.observed))
         out = out[np.cumsum(self.share[out]) <= _BEYOND]
-        out = out[(self.count[out] < FEW_ROWS) & np.isnan(self.expected_gap[out])]
+        out = out[(self.count[out] < binning.FEW_ROWS) & np.isnan(self.expected_gap[out])]
         points = (np.delete(v, out) for v in (self.mean_score, self.observed))
-        sure = self.interval[1][self.count >= FEW_ROWS]
+        sure = self.interval[1][self.count >= binning.FEW_ROWS]
         return end_of(*points, np.minimum(sure, ZOOMED), *beside)
 
     def floor(self, *beside: FloatArray) -> float:
@@ -282,8 +275,8 @@ class Reliability(ScoreFigure):
     def expected_gap(self) -> FloatArray:
         """Gap to expect in each bin that is off beyond noise (`calviz.sample.binning.expected_share`), shape (M,); nan in others."""
         gaps = np.full(self.bin.size, np.nan)
-        for m in bins_off(self.sums) if self.named else ():
-            gaps[m] = self.mean_score[m] - expected_share(self.sums, m)[0]
+        for m in binning.bins_off(self.sums) if self.named else ():
+            gaps[m] = self.mean_score[m] - binning.expected_share(self.sums, m)[0]
         return gaps
 
     @property
@@ -307,7 +300,7 @@ class Reliability(ScoreFigure):
         return float(self.sums.mean_gap)
 
     @cached_property
-    def ece_interval(self) -> Interval | None:
+    def ece_interval(self) -> entry_specs.Interval | None:
         """The interval of the metric, at `level`; None if resampling changes nothing."""
         return self._measured().interval
 
@@ -327,7 +320,7 @@ class Reliability(ScoreFigure):
         edges = self.sums.edges
         last = edges.size - 2
         if not 0 <= bin <= last:
-            raise OptionError(f"there are bins 0 to {last}, not {bin}.")
+            raise errors.OptionError(f"there are bins 0 to {last}, not {bin}.")
         inside = (self._score > edges[bin]) | (bin == 0)
         rows = np.flatnonzero(inside & ((self._score <= edges[bin + 1]) | (bin == last)))
         return rows if self._selected is None else self._selected[rows]
@@ -335,9 +328,9 @@ class Reliability(ScoreFigure):
     def columns(self) -> Mapping[str, Any]:
         """One row per bin that has rows."""
         return {
-            **picked(self, "bin low high"),
+            **errors.picked(self, "bin low high"),
             "rows": self.count,
-            **picked(self, "share mean_score observed gap expected_gap"),
+            **errors.picked(self, "share mean_score observed gap expected_gap"),
             **end_columns("ci", self.interval, self.bin),
             **end_columns("band", self.band, self.bin),
         }
@@ -392,7 +385,7 @@ class Reliability(ScoreFigure):
         OptionError
             If `marks` is unknown.
         """
-        check_choice("marks", marks, get_args(Marks))
+        errors.check_choice("marks", marks, get_args(Marks))
         least, floor = (1.0, 0.0) if whole else (end, floor)
         diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor, legend)
         return drawn(diagram.picture(selected))
@@ -400,7 +393,7 @@ class Reliability(ScoreFigure):
     def plot_small(
         self,
         *,
-        theme: Theme = "light",
+        theme: entry_specs.Theme = "light",
         height: int = 330,
         beside: Sequence[ReliabilityOverlay] = (),
     ) -> Drawing:
@@ -463,7 +456,7 @@ class Reliability(ScoreFigure):
         As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
         the mean score. The findings name the same bin.
         """
-        return next(iter(bins_off(self.sums)), None) if self.named else None
+        return next(iter(binning.bins_off(self.sums)), None) if self.named else None
 
     def _furthest_off(self) -> Iterator[str]:
         off = self.worst
@@ -509,7 +502,7 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
     """
     curves: dict[CurveKind, Curve] = {}
     for kind in kinds:
-        check_choice("curves", kind, get_args(CurveKind))
+        errors.check_choice("curves", kind, get_args(CurveKind))
         view = sample.view(step_views.steps)
         if kind == "kernel":
             x, y = kernel_curve(view)
@@ -530,13 +523,13 @@ def rule_of_thumb(sd: float, n: float) -> float:
     return 1.06 * sd / math.pow(n, 0.2)
 
 
-def _half_width(view: Steps) -> float:
+def _half_width(view: steps.Steps) -> float:
     n = float(view.n)
     mean = float(view.score_sum.sum()) / n
     return rule_of_thumb(math.sqrt(float(view.count @ (view.score - mean) ** 2) / n), n)
 
 
-def _rows_within(view: Steps, low: FloatArray, high: FloatArray) -> FloatArray:
+def _rows_within(view: steps.Steps, low: FloatArray, high: FloatArray) -> FloatArray:
     """Number of rows with scores from `low` to `high`, shape (P,)."""
     upto = np.append(0.0, np.cumsum(view.count))
     return np.asarray(
@@ -545,7 +538,7 @@ def _rows_within(view: Steps, low: FloatArray, high: FloatArray) -> FloatArray:
     )
 
 
-def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
+def kernel_curve(view: steps.Steps) -> tuple[FloatArray, FloatArray]:
     """Kernel estimate of the probability of a hit given the score: nodes and values, shape (N,) each.
 
     This is the estimate that the KDE-ECE compares with the diagonal: a triweight kernel with reflection at 0 and 1. It
@@ -570,7 +563,7 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     return nodes[inside], np.minimum(hits[inside] / rows[inside], 1)
 
 
-def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
+def isotonic_curve(view: steps.Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Isotonic (PAV) probability of a hit: first score, last score and value of each constant piece, shape (L,) each.
 
     References
@@ -583,12 +576,12 @@ def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     return view.score[starts], view.score[ends], np.asarray(fitted[ends])
 
 
-def fractiles(view: Steps) -> FloatArray:
+def fractiles(view: steps.Steps) -> FloatArray:
     """Share of the rows with at most the score of each step, shape (G,)."""
     return np.asarray(np.cumsum(view.count) / view.n)
 
 
-def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
+def smoothed_gap(view: steps.Steps, upto: FloatArray) -> FloatArray:
     """Score minus probability of a hit per step, smoothed along the fractiles, shape (..., G).
 
     The derivative of the cumulative gap, smoothed over neighbouring fractiles with a triweight kernel and reflection at
@@ -613,12 +606,14 @@ def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
     edges = np.linspace(0, 1, cells + 1)
     gap = view.cumulative_gap
     gap = np.concatenate([np.zeros((*gap.shape[:-1], 1)), gap], axis=-1)
-    density = np.diff(between(bounds, gap, edges), axis=-1) * cells
+    density = np.diff(curve_fits.between(bounds, gap, edges), axis=-1) * cells
     density = convolve1d(density, _triweight(width * cells), axis=-1, mode="reflect")
     integral = np.zeros((*gap.shape[:-1], cells + 1))
     np.cumsum(density, axis=-1, out=integral[..., 1:])
     integral /= cells
-    return np.asarray(np.diff(between(edges, integral, bounds), axis=-1) / np.diff(bounds))
+    return np.asarray(
+        np.diff(curve_fits.between(edges, integral, bounds), axis=-1) / np.diff(bounds)
+    )
 
 
 def _triweight(width: float) -> FloatArray:
@@ -628,7 +623,7 @@ def _triweight(width: float) -> FloatArray:
     return np.asarray(kernel / kernel.sum())
 
 
-def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
+def isotonic_at(view: steps.Steps, score: FloatArray) -> FloatArray:
     """Evaluate the isotonic curve of one sample at scores (P,), shape (P,): linear between steps, constant beyond them."""
     used = view.count > 0
     count, hits = view.count[used], view.hits[used]
@@ -637,7 +632,7 @@ def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
 
 
 def isotonic_band(
-    drawn: Steps, score: FloatArray, level: float, view: Steps | None = None
+    drawn: steps.Steps, score: FloatArray, level: float, view: steps.Steps | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Pointwise ends of the curves of all resamples of a view at scores (P,), shape (P,) each; see `widened`."""
     curves = np.empty((drawn.count.shape[0], score.size))
@@ -645,7 +640,7 @@ def isotonic_band(
     place = np.interp(score, drawn.score, np.arange(drawn.size))
     below = place.astype(np.intp)
     above = np.minimum(below + 1, drawn.size - 1)
-    for fits in isotonic_fits(drawn.count, drawn.hits):
+    for fits in curve_fits.isotonic_fits(drawn.count, drawn.hits):
         checkpoint("fitting isotonic curves again")
         fitted = np.asarray(fits.per_step(fits.level))
         if fits.used.all():

@@ -9,11 +9,7 @@ from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, quotient
-from calviz.core.entry_specs import Interval, figure
-from calviz.core.errors import check_choice, picked
-from calviz.core.events import Reduction
-from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
+from calviz.core import blocks, entry_specs, errors, events, words
 from calviz.figures import marks
 from calviz.figures.figure import Data, ResampledFigure, SampleFigure, measured_at, named
 from calviz.figures.marks import LINE, Drawing, Overlay, Page, Picture, Sheet, Trace, diagonal, line
@@ -27,7 +23,7 @@ RocPanel = Literal["roc", "precision-recall"]
 POINTS = 400
 
 
-@figure(
+@entry_specs.figure(
     key="roc",
     label="ROC curve",
     summary="Sensitivity against the false positive rate, and precision against sensitivity, for every cutoff, with the areas below "
@@ -56,14 +52,14 @@ class Roc(ResampledFigure):
     """
 
     share: float
-    cutoff: FloatArray
-    sensitivity: FloatArray
-    false_alarms: FloatArray
-    precision: FloatArray
+    cutoff: blocks.FloatArray
+    sensitivity: blocks.FloatArray
+    false_alarms: blocks.FloatArray
+    precision: blocks.FloatArray
     auroc: float
     auprc: float
-    auroc_interval: Interval | None
-    auprc_interval: Interval | None
+    auroc_interval: entry_specs.Interval | None
+    auprc_interval: entry_specs.Interval | None
 
     @classmethod
     def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
@@ -79,9 +75,9 @@ class Roc(ResampledFigure):
             **fields,
             share=float(hits / view.n),
             cutoff=np.append(math.inf, view.score[::-1][np.minimum(some, view.size - 1)]),
-            sensitivity=quotient(tp, hits),
-            false_alarms=quotient(fp, misses),
-            precision=quotient(tp, tp + fp),
+            sensitivity=blocks.quotient(tp, hits),
+            false_alarms=blocks.quotient(fp, misses),
+            precision=blocks.quotient(tp, tp + fp),
             auroc=auroc.value,
             auprc=auprc.value,
             auroc_interval=auroc.interval,
@@ -90,7 +86,7 @@ class Roc(ResampledFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per cutoff, descending."""
-        return picked(self, "cutoff sensitivity false_alarms precision")
+        return errors.picked(self, "cutoff sensitivity false_alarms precision")
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""
@@ -103,20 +99,20 @@ class Roc(ResampledFigure):
             name, value, ends = "AUROC", self.auroc, self.auroc_interval
         if math.isnan(value):
             return f"{name} undefined"
-        text = f"{name} {decimal(value, 3)}"
+        text = f"{name} {words.decimal(value, 3)}"
         if ends is not None:
-            low, high = (decimal(end, 3) for end in ends)
-            text += f" ({level_text(self.level)} CI {low} to {high})"
+            low, high = (words.decimal(end, 3) for end in ends)
+            text += f" ({words.level_text(self.level)} CI {low} to {high})"
         return text
 
     def reading(self) -> str:
         """Write both areas."""
-        return f"{self.area_words('roc')}; {self.area_words('precision-recall')}, by chance {decimal(self.share, 3)}."
+        return f"{self.area_words('roc')}; {self.area_words('precision-recall')}, by chance {words.decimal(self.share, 3)}."
 
     def describe(self, panel: RocPanel = "roc") -> str:
         """Say in plain words what the curve that is drawn shows."""
         curve = "ROC" if panel == "roc" else "Precision-recall"
-        hits = f"{percent(self.share)} of them hits"
+        hits = f"{words.percent(self.share)} of them hits"
         return f"{curve} curve of {self._subject}, {hits}. {self.area_words(panel)}."
 
     def plot(
@@ -139,7 +135,7 @@ class Roc(ResampledFigure):
         **page
             See `Figure.plot`.
         """
-        check_choice("panel", panel, get_args(RocPanel))
+        errors.check_choice("panel", panel, get_args(RocPanel))
         sheet, roc = self.sheet(**page), panel == "roc"
         titles = ("Sensitivity (recall)", "Precision")
         if roc:
@@ -175,7 +171,7 @@ def _traces(
     yield _curve(f, p.blue, roc, width=2.5)
     if at is not None:
         sensitivity, false_alarms, precision = (
-            float(quotient(part, part + rest))
+            float(blocks.quotient(part, part + rest))
             for part, rest in ((at.tp, at.fn), (at.fp, at.tn), (at.tp, at.fp))
         )
         x, y = (false_alarms, sensitivity) if roc else (sensitivity, precision)
@@ -195,7 +191,7 @@ def _curve(f: Roc, colour: str, roc: bool, name: str = "", **attributes: Any) ->
         # Precision must not be interpolated linearly between cutoffs, so it is drawn in steps.
         shape="linear" if roc else "vh",
         customdata=np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[defined],
-        hover=f"cutoff %{{customdata:.3f}}<br>%{{x:.3f}}, %{{y:.3f}}<extra>{plotly_text(name, 44)}</extra>",
+        hover=f"cutoff %{{customdata:.3f}}<br>%{{x:.3f}}, %{{y:.3f}}<extra>{words.plotly_text(name, 44)}</extra>",
         **attributes,
     )
 
@@ -209,7 +205,7 @@ BINS = 50
 _MARGINS, _TALL = (66, 20, 14, 54), 300
 
 
-@figure(
+@entry_specs.figure(
     key="outcome-histogram",
     label="Scores by outcome",
     summary="Histograms of the scores of hits, upwards, and of misses, downwards, each as a share of its own rows: how far apart the "
@@ -230,7 +226,7 @@ class OutcomeHistogram(SampleFigure):
         Rows, scores and hits in bins of equal width.
     """
 
-    reduction: Reduction
+    reduction: events.Reduction
     sums: BinSums
 
     @classmethod
@@ -238,7 +234,7 @@ class OutcomeHistogram(SampleFigure):
         cls,
         data: Data,
         *,
-        reduction: Reduction | str | None = None,
+        reduction: events.Reduction | str | None = None,
         seed: int | None = None,
         split: str | None = None,
     ) -> Self:
@@ -259,7 +255,7 @@ class OutcomeHistogram(SampleFigure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
-        return self._head(with_short_class(self.reduction).label)
+        return self._head(words.with_short_class(self.reduction).label)
 
     def describe(self) -> str:
         """Name the data, and say the `reading`."""
@@ -271,7 +267,7 @@ class OutcomeHistogram(SampleFigure):
         # Rows and sums of scores, of misses and of hits.
         count, score = self.sums.cells.sum(axis=-2)
         parts = [
-            f"{counted(n, one)} with a mean score of {decimal(float(score[hit] / count[hit]))}"
+            f"{words.counted(n, one)} with a mean score of {words.decimal(float(score[hit] / count[hit]))}"
             for n, hit, one in ((hits, 1, "hit"), (misses, 0, "other row"))
             if n
         ]
@@ -285,7 +281,7 @@ class OutcomeHistogram(SampleFigure):
         traces: list[Trace] = []
         for key, hit, colour, shape in (("hits", 1, p.blue, ""), ("misses", 0, p.vermillion, "/")):
             name = "hits" if hit else "other rows"
-            share = 100 * quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
+            share = 100 * blocks.quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
             marker: Trace = {"color": colour, "line": {"width": 0}}
             if shape:
                 marker["pattern"] = marks.hatched(colour, p, shape=shape, tint=0.3, solidity=0.4)
@@ -306,14 +302,14 @@ class OutcomeHistogram(SampleFigure):
         power = 10.0 ** np.floor(np.log10(max(most, 1e-9) / 2))
         step = float(next(k * power for k in (1, 2, 5, 10) if k * power >= most / 3))
         ticks = np.arange(-np.ceil(most / step), np.ceil(most / step) + 1) * step
-        reduction = with_short_class(self.reduction)
+        reduction = words.with_short_class(self.reduction)
         return sheet.picture(
             traces,
             inner=_TALL,
             margins=_MARGINS,
             barmode="overlay",
             bargap=0,
-            xaxis=sheet.axis(plotly_text(reduction.score_label), range=[0, 1], dtick=0.1),
+            xaxis=sheet.axis(words.plotly_text(reduction.score_label), range=[0, 1], dtick=0.1),
             yaxis=sheet.axis(
                 "Share of the outcome",
                 range=[-1.08 * most, 1.08 * most],

@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, ModelComparison
-from calviz.comparison.judging import Judged
-from calviz.comparison.learning_curves import LearningCurve
-from calviz.core import entry_specs, predictions
+from calviz.comparison import comparison_results, judging, learning_curves
+from calviz.core import entry_specs, errors, predictions, registry
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
-from calviz.core.errors import Finding, NotAvailable, OptionError, picked, shortened
-from calviz.core.registry import Registry
 from calviz.core.words import p_number, share_cell, shorten, signed_points, whole
 from calviz.data import Loaded, ReadingOptions
 from calviz.figures.figure import Figure
@@ -100,7 +96,7 @@ class Cards(Block):
 class Findings(Block):
     """Findings, worst first."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[errors.Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -155,7 +151,7 @@ class TableBlock(Block):
     shown: pd.DataFrame
     numbers: pd.DataFrame | None = None
     right: Sequence[str] = ()
-    marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
+    marks: Mapping[tuple[int, str], comparison_results.Mark] = field(default_factory=dict)
     groups: Mapping[int, str] = field(default_factory=dict)
     folded: bool = False
     bullets: Sequence[Bullet | None] = ()
@@ -310,13 +306,13 @@ class Origin:
     recognised: str
     options: ReadingOptions = field(default_factory=ReadingOptions)
     repairs: tuple[str, ...] = ()
-    notices: tuple[Finding, ...] = ()
+    notices: tuple[errors.Finding, ...] = ()
 
     @classmethod
     def of(cls, loaded: Loaded, options: ReadingOptions | None = None) -> Origin:
         """Record the origin of loaded data."""
         return cls(
-            **picked(loaded, "file size digest"),
+            **errors.picked(loaded, "file size digest"),
             rows=loaded.recognition.rows,
             recognised=loaded.recognition.sentence(),
             options=options or ReadingOptions(),
@@ -367,16 +363,16 @@ class Subject:
     title: str = ""
     error_bars: bool | None = None
     origin: Origin | None = None
-    comparison: Comparison | None = None
-    learning: LearningCurve | None = None
-    models: ModelComparison | None = None
+    comparison: comparison_results.Comparison | None = None
+    learning: learning_curves.LearningCurve | None = None
+    models: comparison_results.ModelComparison | None = None
     slices: Slices | None = None
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None
     sites: str | None = None
     whole: predictions.Dataset | None = None
-    judged: Judged | None = None
+    judged: judging.Judged | None = None
 
     @property
     def name(self) -> str:
@@ -468,7 +464,7 @@ class Section:
         return entry_specs.first_paragraph(self.make).rstrip(".")
 
 
-SECTIONS: Registry[Section] = Registry("section")
+SECTIONS: registry.Registry[Section] = registry.Registry("section")
 
 Make = TypeVar("Make", bound=Callable[[Subject], Iterable[Block]])
 
@@ -561,13 +557,13 @@ def preset_sections(
         If there is no such preset, or `subject` lacks what the preset needs.
     """
     if preset not in PRESETS:
-        raise OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
+        raise errors.OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
     chosen = PRESETS[preset]
     if subject is not None and chosen.decides:
         try:
             data = decidable(subject.sample).data
-        except NotAvailable as reason:
-            raise OptionError(f"the preset {preset}: {reason}") from None
+        except errors.NotAvailable as reason:
+            raise errors.OptionError(f"the preset {preset}: {reason}") from None
         if preset == "credit":
             check_grades(data, subject.grades)
     keys = chosen.sections or tuple(s.key for s in sections_in_order())
@@ -584,10 +580,10 @@ def check_grades(data: predictions.Dataset, column: str | None) -> None:
     if column is not None:
         grade_factor(data, column)
     elif not grade_columns(data):
-        others = ", ".join(shortened(name) for name in data.groups)
+        others = ", ".join(errors.shortened(name) for name in data.groups)
         named = f"if one of its group columns ({others}) holds grades, name it with --grades"
         rest = named if others else "add one, such as 'grade'"
-        raise OptionError(
+        raise errors.OptionError(
             f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
         )
 
@@ -666,8 +662,8 @@ def metric_numbers(results: ResultsByKey) -> pd.DataFrame:
 
 
 def metric_columns(
-    columns: Sequence[ComparisonColumn], rows: Sequence[str]
-) -> tuple[dict[str, list[str]], dict[tuple[int, str], Mark]]:
+    columns: Sequence[comparison_results.ComparisonColumn], rows: Sequence[str]
+) -> tuple[dict[str, list[str]], dict[tuple[int, str], comparison_results.Mark]]:
     """Return the texts by heading, and the marks of the cells.
 
     Parameters
@@ -677,7 +673,7 @@ def metric_columns(
         Names of what is compared, in the order of the table.
     """
     texts: dict[str, list[str]] = {}
-    marks: dict[tuple[int, str], Mark] = {}
+    marks: dict[tuple[int, str], comparison_results.Mark] = {}
     for column in columns:
         texts[column.heading] = [column.cell(row) for row in rows]
         for number, row in enumerate(rows):

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri, expit, logit
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs, p_values, words
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
-from calviz.core.entry_specs import Interval, Redrawn, Reweighted
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
     DEFAULT_BINS,
@@ -25,8 +24,6 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.p_values import above, clopper_pearson
-from calviz.core.words import counted
 from calviz.sample import draws
 from calviz.sample.draws import HitSums, RowSums, RowWeights, once_per_view
 from calviz.sample.error_bars import CLASS_TEST, FEW_EVENTS, LEVEL, sums_by_cluster
@@ -99,7 +96,7 @@ class BinSums:
 
     def row_words(self, m: int) -> str:
         """Count the rows of bin m, in words: "329 rows"."""
-        return counted(int(self.whole_rows[m]), "row")
+        return words.counted(int(self.whole_rows[m]), "row")
 
     @cached_property
     def whole_outcomes(self) -> IntArray:
@@ -157,7 +154,7 @@ class BinSums:
 
     def share_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Exact interval of the share of hits per bin, shape (M,) each; every bin has rows."""
-        return clopper_pearson(*self.trials, level=level)
+        return p_values.clopper_pearson(*self.trials, level=level)
 
     @property
     def mean_gap(self) -> FloatArray:
@@ -429,7 +426,7 @@ def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) 
 # ---- Weighted or clustered rows
 
 
-def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
+def reweighted_sums(events: BinaryEvents, view: BinSums) -> entry_specs.Reweighted:
     """Recompute the sums of the events from weights of the rows (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     cell = 2 * bin_of_rows(events, view.edges) + events.hit
@@ -451,7 +448,7 @@ def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
     return resampled
 
 
-def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
+def redrawn_sums(events: BinaryEvents, view: BinSums) -> entry_specs.Redrawn:
     """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     bin_of = bin_of_rows(events, view.edges)
@@ -547,7 +544,7 @@ def bin_intervals(sums: BinSums) -> BinIntervals:
     filled = sums.count.nonzero()[0]
     level = 1 - (1 - LEVEL) / max(filled.size, 1)
     hits, rows = sums.trials
-    low, high = clopper_pearson(hits[filled], rows[filled], level=level)
+    low, high = p_values.clopper_pearson(hits[filled], rows[filled], level=level)
     return BinIntervals(filled, sums.confidence[filled], low, high)
 
 
@@ -572,7 +569,7 @@ _EXTREME = 1e-6
     chosen="the bin with the largest gap to expect of those outside their interval",
     adjusted="interval of all bins together; the number is that of a recalibration curve, shrunk by what is not significant",
 )
-def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
+def expected_share(sums: BinSums, at: int) -> tuple[float, entry_specs.Interval]:
     """Share of hits to expect in a bin that was chosen for its gap, and its 95 % interval.
 
     Parameters
@@ -602,7 +599,7 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
     hits, rows = (part[at] for part in _filled_trials(sums))
     curve = _shrunk_curve(sums)
     if curve is None:
-        return float(np.clip(score[at], low, high)), Interval(low, high)
+        return float(np.clip(score[at], low, high)), entry_specs.Interval(low, high)
     expected, from_, to = (float(part[at]) for part in curve)
     own = float(hits / rows)
     limit, distance = (high - own if expected > own else own - low), abs(expected - own)
@@ -614,7 +611,7 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
     by_chance = min(1.0, (own - low if own > said else high - own) / max(far - near, _EXTREME)) ** 2
     below, above = by_chance * max(0.0, low - from_), by_chance * max(0.0, to - high)
     # A bin beyond noise is not off the other way.
-    return expected, Interval(
+    return expected, entry_specs.Interval(
         max(low - below, said if said < low else 0.0),
         min(high + above, said if said > high else 1.0),
     )
@@ -731,7 +728,7 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     variance = 2 * (v1**2 - v2).sum()
     third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
     pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
-    p = float(above(value, 0.0, variance, third))
+    p = float(p_values.above(value, 0.0, variance, third))
     return Dependence(
         p_value=p if variance > 0 else 1.0,
         icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,

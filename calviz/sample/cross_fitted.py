@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core import blocks
+from calviz.core import blocks, entry_specs
 from calviz.core.blocks import (
     BoolArray,
     Factor,
@@ -22,28 +22,11 @@ from calviz.core.blocks import (
     runs,
 )
 from calviz.core.curve_fits import Basis, penalised_logistic
-from calviz.core.entry_specs import (
-    Redrawn,
-    Reweighted,
-    makes_steps,
-    needs_rows,
-    reweighted_by,
-    takes_weights,
-)
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, automatic_floor, fit_temperature, softmax
-from calviz.sample import losses
-from calviz.sample.draws import (
-    HitSums,
-    RowDraws,
-    RowSums,
-    RowWeights,
-    kept_draw,
-    once_per_view,
-    redrawn_labels,
-)
+from calviz.sample import draws, losses
 from calviz.sample.losses import (
     MeanLoss,
     losses_of,
@@ -134,7 +117,7 @@ class CrossFitted:
         """Total number of rows, shape (...)."""
         return np.asarray(self.rows.sum(axis=(-2, -1)))
 
-    @once_per_view
+    @draws.once_per_view
     def weights(self) -> FloatArray:
         """Coefficients of the basis functions in the fit without each fold, shape (..., F, D)."""
         if self.theta is not None:
@@ -200,12 +183,12 @@ class CrossFitted:
         inside = (self.hits >= -slack) & (self.hits <= self.rows + slack)
         return np.asarray(inside.all(axis=(-2, -1)))
 
-    @once_per_view
+    @draws.once_per_view
     def shift(self) -> FloatArray:
         """Correction that the fit without the fold adds to the log-odds of each cell, shape (..., C, F)."""
         return np.asarray(self.x @ np.swapaxes(self.weights(), -2, -1))
 
-    @once_per_view
+    @draws.once_per_view
     def recalibrated(self) -> FloatArray:
         """The recalibrated probabilities, held out, shape (..., C, F)."""
         return np.asarray(expit(self.z[:, None] + self.shift()))
@@ -232,7 +215,7 @@ class CrossFitted:
             out[:, used] = rng.multinomial(round(float(self.n)), share, size=resamples)
             return out.reshape(resamples, 2, *self.rows.shape)
 
-        drawn = kept_draw(self, f"bootstrap {resamples}", rng, draw)
+        drawn = draws.kept_draw(self, f"bootstrap {resamples}", rng, draw)
         return self.resampled(drawn.sum(axis=1), drawn[:, 1])
 
     def resampled(self, rows: FloatArray, hits: FloatArray) -> Self:
@@ -249,7 +232,7 @@ class CrossFitted:
             # Cells are narrow, so that all scores of a cell are nearly equal.
             return rng.binomial(trials, np.clip(mean, 0, 1), (resamples, *trials.shape)) * 1.0
 
-        hits = kept_draw(self, f"calibrated {resamples}", rng, draw)
+        hits = draws.kept_draw(self, f"calibrated {resamples}", rng, draw)
         return replace(self, hits=hits, losses=self.expected)
 
     def parts(self) -> Iterator[Self]:
@@ -261,13 +244,13 @@ class CrossFitted:
             yield replace(self, rows=rows, hits=self.hits[some], score_sum=score_sum)
 
 
-def _reweighted(sample: Sample, view: CrossFitted) -> Reweighted:
+def _reweighted(sample: Sample, view: CrossFitted) -> entry_specs.Reweighted:
     """See `Reweighting`."""
     assert view.place is not None
     size = view.rows.size
-    sums_of = RowSums(view.place + size * sample.scored.hit.astype(np.intp), 2 * size, None)
+    sums_of = draws.RowSums(view.place + size * sample.scored.hit.astype(np.intp), 2 * size, None)
 
-    def resampled(weights: RowWeights) -> Callable[[float | None], CrossFitted]:
+    def resampled(weights: draws.RowWeights) -> Callable[[float | None], CrossFitted]:
         misses, hits = sums_of(weights)[0].T.reshape(-1, 2, *view.rows.shape).swapaxes(0, 1)
         drawn = view.resampled(misses + hits, hits)
         return lambda _: drawn
@@ -275,10 +258,10 @@ def _reweighted(sample: Sample, view: CrossFitted) -> Reweighted:
     return resampled
 
 
-def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
+def _redrawn(sample: Sample, view: CrossFitted) -> entry_specs.Redrawn:
     """See `Reweighting`: everything is fitted again."""
     assert view.place is not None
-    hits_of = HitSums(sample.scored, view.place, view.rows.size)
+    hits_of = draws.HitSums(sample.scored, view.place, view.rows.size)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> CrossFitted:
         hits = hits_of(rng, rows, size).T.reshape(size, *view.rows.shape)
@@ -287,9 +270,9 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
     return draw
 
 
-@makes_steps
-@needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn)
+@entry_specs.makes_steps
+@entry_specs.needs_rows
+@entry_specs.reweighted_by(_reweighted, redrawn=_redrawn)
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 
@@ -656,7 +639,7 @@ class Folds:
         *,
         score: CrossFittedScore,
         part: LossPart,
-        rows: RowDraws | None = None,
+        rows: draws.RowDraws | None = None,
     ) -> FloatArray:
         """The mean with redrawn labels and new fits, shape (B,).
 
@@ -669,7 +652,7 @@ class Folds:
         def draw() -> tuple[FloatArray, FloatArray]:
             return self._drawn(rng, resamples, rows)
 
-        loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
+        loss, gain = draws.kept_draw(self, f"labels {resamples}", rng, draw)
         row = int(score == "brier")
         calibration = gain[row] / self.data.n
         return np.asarray(
@@ -677,12 +660,12 @@ class Folds:
         )
 
     def _drawn(
-        self, rng: np.random.Generator, resamples: int, rows: RowDraws | None
+        self, rng: np.random.Generator, resamples: int, rows: draws.RowDraws | None
     ) -> tuple[FloatArray, FloatArray]:
         """Sums of both losses, and how much the fits lower them, shape (2, B) each."""
         moments = self.moments()
         if rows is not None:
-            residuals = RowSums(self.fold, FOLDS, *self._residuals())
+            residuals = draws.RowSums(self.fold, FOLDS, *self._residuals())
             sums = residuals(rows.signs(rng, resamples)).swapaxes(1, 2)
         elif self.data.n <= losses.EXACT_LOSS_ROWS:
             sums = self._sums_of_labels(rng, resamples)
@@ -741,7 +724,7 @@ class Folds:
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) for labels drawn one by one, shape (3, B, F)."""
         tables, p = self._of_labels(slice(0, self.data.n))
-        labels = redrawn_labels(p, rng, resamples)
+        labels = draws.redrawn_labels(p, rng, resamples)
         belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
         if self.weights is not None:
             belongs *= self.weights[:, None]
@@ -749,8 +732,8 @@ class Folds:
         return np.stack([table[every, labels] @ belongs for table in tables])
 
 
-@needs_rows
-@takes_weights
+@entry_specs.needs_rows
+@entry_specs.takes_weights
 def folds(sample: Sample) -> Folds:
     """Folds of the rows, and the temperature fitted without each.
 
@@ -869,10 +852,10 @@ def _in_order(first: IntArray, others: Callable[[IntArray], tuple[FloatArray, ..
     return order
 
 
-def _refitted(_: Sample, view: HeldOutLoss) -> Redrawn:
+def _refitted(_: Sample, view: HeldOutLoss) -> entry_specs.Redrawn:
     """See `Reweighting`."""
 
-    def draw(rng: np.random.Generator, rows: RowDraws, size: int) -> HeldOutLoss:
+    def draw(rng: np.random.Generator, rows: draws.RowDraws, size: int) -> HeldOutLoss:
         if rows.cluster is None:
             return view.under_calibration(rng, size)
         assert view.redraw is not None
@@ -882,8 +865,8 @@ def _refitted(_: Sample, view: HeldOutLoss) -> Redrawn:
     return draw
 
 
-@needs_rows
-@reweighted_by(reweighted_losses, redrawn=_refitted)
+@entry_specs.needs_rows
+@entry_specs.reweighted_by(reweighted_losses, redrawn=_refitted)
 def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> HeldOutLoss:
     """Mean loss of the held-out probabilities of all classes, or how much lower it is than that of the original ones.
 
@@ -912,7 +895,7 @@ def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> Held
     )
 
 
-@takes_weights
+@entry_specs.takes_weights
 def _mean_parts(sample: Sample) -> FloatArray:
     fitted: Folds = sample.view(folds)
     return fitted.mean()

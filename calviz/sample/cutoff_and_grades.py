@@ -10,19 +10,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from calviz.core import words
+from calviz.core import entry_specs, p_values, predictions, words
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, picked, shortened
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.p_values import clopper_pearson, holm
-from calviz.core.predictions import Dataset, Predictions, no_group_column
 from calviz.core.words import counted, number
-from calviz.sample.draws import HitSums, RowSums, RowWeights
-from calviz.sample.error_bars import FEWEST_CLUSTERS
+from calviz.sample import draws, error_bars, steps
 from calviz.sample.sample import Sample
 from calviz.sample.slice_tests import counts_as, slice_sums, tails_if_calibrated
-from calviz.sample.steps import Steps, make_steps
 
 #: Default cutoff.
 CUTOFF = 0.5
@@ -90,13 +85,13 @@ class CutoffCounts:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> CutoffCounts:
         """Hits redrawn from the scores."""
         assert self.events is not None
-        view = make_steps(self.events)
+        view = steps.make_steps(self.events)
         first = int(np.searchsorted(view.score, least_score(self.events, self.params["cutoff"])))
 
         def drawn(side: slice) -> tuple[FloatArray, float]:
             """Hits in each resample, shape (resamples,), and rows."""
             columns = view.score[side], view.count[side], view.hits[side]
-            part = Steps(*columns, whole=view)
+            part = steps.Steps(*columns, whole=view)
             if not part.size:
                 return np.zeros(resamples), 0.0
             return part.under_calibration(rng, resamples).n_hits, float(part.n)
@@ -155,7 +150,7 @@ class CutoffCounts:
             rows = float(right + wrong)
             share = float(right) / rows if rows else float("nan")
             alike = rows if self.alike or not rows else self._counts_as(name, share)
-            ends = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
+            ends = p_values.clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
             low, high = (float(end[0]) if alike == alike else float("nan") for end in ends)
             out[name] = share, low, high
         return out
@@ -238,20 +233,20 @@ def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     return np.asarray(2 * below.view(np.uint8) + ~events.hit)
 
 
-def _reweighted(sample: Sample, view: CutoffCounts) -> Reweighted:
-    sums_of = RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
+def _reweighted(sample: Sample, view: CutoffCounts) -> entry_specs.Reweighted:
+    sums_of = draws.RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
 
-    def reweighted(weights: RowWeights) -> Callable[[float | None], CutoffCounts]:
+    def reweighted(weights: draws.RowWeights) -> Callable[[float | None], CutoffCounts]:
         sums = sums_of(weights)[0]
         return lambda _: CutoffCounts.of(sums, view.params)
 
     return reweighted
 
 
-def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
+def _redrawn(sample: Sample, view: CutoffCounts) -> entry_specs.Redrawn:
     """See `calviz.core.entry_specs.Reweighting`."""
     side = _cells(sample.scored, view.params["cutoff"]) // 2
-    hits_of = HitSums(sample.scored, side, 2)
+    hits_of = draws.HitSums(sample.scored, side, 2)
     decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> CutoffCounts:
@@ -262,14 +257,14 @@ def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
     return draw
 
 
-@reweighted_by(_reweighted, redrawn=_redrawn)
+@entry_specs.reweighted_by(_reweighted, redrawn=_redrawn)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     checked = checked_cutoff(cutoff)
     cells = _cells(sample.scored, checked)
     rows = np.rint(np.bincount(cells, sample.row_counts, minlength=4)).astype(np.intp)
     return CutoffCounts.of(
-        RowSums(cells, 4, None).once(sample.weights)[0],
+        draws.RowSums(cells, 4, None).once(sample.weights)[0],
         {"cutoff": checked},
         rows=dict(zip(CutoffCounts.DRAWN, rows.tolist(), strict=True)),
         events=sample.scored,
@@ -392,7 +387,7 @@ class Grades:
             )
         if not tested.all():
             parts.append(
-                f"Not tested: {listed(~tested)}, with fewer than {FEWEST_CLUSTERS} clusters."
+                f"Not tested: {listed(~tested)}, with fewer than {error_bars.FEWEST_CLUSTERS} clusters."
             )
         return " ".join(filter(None, (*parts, self._order())))
 
@@ -448,11 +443,11 @@ def _over_grades(p: FloatArray) -> FloatArray:
     """Adjust the p-values of the grades that are tested, shape (G + 1,) to (G,), by Holm."""
     adjusted = p[:-1].copy()
     tested = ~np.isnan(adjusted)
-    adjusted[tested] = holm(adjusted[tested])
+    adjusted[tested] = p_values.holm(adjusted[tested])
     return adjusted
 
 
-@takes_weights
+@entry_specs.takes_weights
 def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     """Test every grade for more hits than its mean score says.
 
@@ -526,7 +521,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     )
 
 
-def grade_columns(data: Dataset) -> tuple[str, ...]:
+def grade_columns(data: predictions.Dataset) -> tuple[str, ...]:
     """The group columns that hold rating grades, recognised by their names or values, or failing that by their scores.
 
     A column is recognised by its scores if its values have an order (numbers, R1 to R9, or single letters) in which the mean score of the
@@ -542,18 +537,18 @@ def grade_columns(data: Dataset) -> tuple[str, ...]:
     return named or tuple(name for name, f in few.items() if _follows_scores(data, f))
 
 
-def possible_grade_columns(data: Dataset) -> dict[str, Factor]:
+def possible_grade_columns(data: predictions.Dataset) -> dict[str, Factor]:
     """The group columns that a user may choose as grades."""
     return {name: f for name, f in data.groups.items() if len(f.levels) <= MOST_GRADES}
 
 
-def has_grades(data: Dataset) -> bool:
+def has_grades(data: predictions.Dataset) -> bool:
     """Whether a column holds grades according to its name."""
     return any(_NAMES.search(name) for name in data.groups)
 
 
-def _follows_scores(data: Dataset, factor: Factor) -> bool:
-    if not isinstance(data, Predictions) or data.n_classes != 2:
+def _follows_scores(data: predictions.Dataset, factor: Factor) -> bool:
+    if not isinstance(data, predictions.Predictions) or data.n_classes != 2:
         return False
     ranks = _order_of(factor.levels)
     if ranks is None:
@@ -583,7 +578,7 @@ def _order_of(levels: Sequence[str]) -> list[float] | None:
         return None
 
 
-def grade_factor(data: Dataset, column: str) -> Factor:
+def grade_factor(data: predictions.Dataset, column: str) -> Factor:
     """The group column of this name, to be used as grades.
 
     Raises
@@ -592,7 +587,7 @@ def grade_factor(data: Dataset, column: str) -> Factor:
         If there is no such column, or it has more than `MOST_GRADES` values.
     """
     if column not in data.groups:
-        raise no_group_column(data, column)
+        raise predictions.no_group_column(data, column)
     factor = data.groups[column]
     if len(factor.levels) > MOST_GRADES:
         raise OptionError(
@@ -601,7 +596,7 @@ def grade_factor(data: Dataset, column: str) -> Factor:
     return factor
 
 
-def tests_words(data: Dataset) -> str:
+def tests_words(data: predictions.Dataset) -> str:
     """Describe the tests of `grades` and the colours of its lights, for a note below a table."""
     independent = "; rows are taken as independent, which defaults in one year are not"
     if data.clusters is not None:

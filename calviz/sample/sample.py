@@ -12,32 +12,14 @@ from typing import Any, TypedDict, TypeVar, Unpack, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core import blocks, entry_specs, events
+from calviz.core import blocks, entry_specs, errors, events, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Metric, takes_weights
-from calviz.core.errors import (
-    PREDICTED,
-    InputError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-)
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.predictions import (
-    Dataset,
-    Predictions,
-    check_dataset,
-    cut_at_score,
-    with_group,
-    with_rows,
-)
 from calviz.core.profile import Profile
 from calviz.core.words import bins_words, condition, shorten
-from calviz.sample import binning
+from calviz.sample import binning, draws, error_bars
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
-from calviz.sample.draws import DRAWN_BY, LATEST, Drawing, RowDraws, held_bytes
-from calviz.sample.error_bars import RESAMPLES, Redrawing
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -127,23 +109,23 @@ class Sample:
         For a value that is not allowed, and for a reduction that the data do not allow.
     """
 
-    data: Dataset
+    data: predictions.Dataset
     reduction: Reduction = None  # type: ignore[assignment]  # resolved below; a name will do
     _: KW_ONLY
     bins: BinNumber = DEFAULT_BINS
     scheme: Scheme | None = None
     seed: int = 0
-    resamples: int = RESAMPLES
+    resamples: int = error_bars.RESAMPLES
     split: str | None = None
     where: Where = ()
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.bins, str) and self.bins == events.CUBE_ROOT):
-            check_whole("bins", self.bins)
-        check_choice("scheme", self.scheme or "equal-width", get_args(Scheme))
-        check_whole("seed", self.seed, least=0)
-        check_whole("resamples", self.resamples, least=1)
+            errors.check_whole("bins", self.bins)
+        errors.check_choice("scheme", self.scheme or "equal-width", get_args(Scheme))
+        errors.check_whole("seed", self.seed, least=0)
+        errors.check_whole("resamples", self.resamples, least=1)
         object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
         self.reduction.check(self.data)
         object.__setattr__(self, "data", self.data.that_count())
@@ -173,7 +155,7 @@ class Sample:
         if clusters is not None or weights is not None:
             if given is not None:
                 _check_of_sample(rows.n, clusters=clusters, weights=weights)
-            rows = with_rows(rows, clusters=clusters, weights=weights)
+            rows = predictions.with_rows(rows, clusters=clusters, weights=weights)
             given = given and given.with_data(rows)
         given = given and given.but(**changes)
         if given is not None and split is None and not where:
@@ -192,7 +174,7 @@ class Sample:
         other = replace(self, **how) if how else self
         return self if other._settings == self._settings else other
 
-    def with_data(self, data: Dataset) -> Sample:
+    def with_data(self, data: predictions.Dataset) -> Sample:
         """Other predictions, such as recalibrated ones, under the same settings."""
         return replace(self, data=data, cache={})
 
@@ -205,12 +187,12 @@ class Sample:
         return self.rows_of(is_predicted(self.data, names)) if names else self
 
     @property
-    def redrawing(self) -> Redrawing:
+    def redrawing(self) -> error_bars.Redrawing:
         """Seed and number of resamples, for `calviz.sample.error_bars.resampled` and for figures."""
-        return Redrawing(seed=self.seed, resamples=self.resamples)
+        return error_bars.Redrawing(seed=self.seed, resamples=self.resamples)
 
     @property
-    def quick_redrawing(self) -> Redrawing:
+    def quick_redrawing(self) -> error_bars.Redrawing:
         """The same with fewer resamples for large samples, for errors of classes, of which 1,000 take many seconds."""
         few = min(QUICK_RESAMPLES, self.resamples)
         return self.redrawing | {"resamples": few} if self.is_large else self.redrawing
@@ -249,7 +231,7 @@ class Sample:
         return self.row_weights if self.data.cells is not None else np.ones(self.data.n)
 
     @property
-    def row_draws(self) -> RowDraws:
+    def row_draws(self) -> draws.RowDraws:
         """How the rows are drawn, for weighted or clustered rows."""
         return self.view(_row_draws)
 
@@ -298,23 +280,23 @@ class Sample:
     def _drawable(self, make: Callable[..., T], view: T) -> None:
         """Tell a view of weighted or clustered rows how it is to be drawn, unless it was told."""
         if not self.data.alike and hasattr(view, "under_calibration"):
-            drawing = Drawing(self, self.row_draws, entry_specs.reweighting_of(make))
-            view.__dict__.setdefault(DRAWN_BY, drawing)
+            drawing = draws.Drawing(self, self.row_draws, entry_specs.reweighting_of(make))
+            view.__dict__.setdefault(draws.DRAWN_BY, drawing)
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.cells is not None:
             if not entry_specs.knows_weights(make) or entry_specs.is_of_rows(make):
-                raise NotAvailable("needs the rows: a profile holds their sums only.")
+                raise errors.NotAvailable("needs the rows: a profile holds their sums only.")
         elif self.data.weights is not None and not entry_specs.knows_weights(make):
-            raise NotAvailable("not available for weighted rows: it does not take weights.")
+            raise errors.NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:
         """Drop cached values that hold many bytes, such as sorted scores and resamples; results stay."""
         for key, value in list(self.cache.items()):
-            if held_bytes(value) > SMALL:
+            if draws.held_bytes(value) > SMALL:
                 self.cache.pop(key, None)
                 # Resamples lead back to the view that keeps them: they would stay until the next collection of garbage.
-                getattr(value, "__dict__", {}).pop(LATEST, None)
+                getattr(value, "__dict__", {}).pop(draws.LATEST, None)
 
     @property
     def placed(self) -> Scheme:
@@ -359,23 +341,23 @@ class Sample:
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
 
 
-def dataset_of(data: Dataset | Profile) -> Dataset:
+def dataset_of(data: predictions.Dataset | Profile) -> predictions.Dataset:
     """Return predictions, with days as clusters if their rows are found to depend on each other, and a profile as its cells (`Profile.predictions`); raises InputError for anything else.
 
     That is found once for a file: where clusters are named, even as none, or rows were taken from such data, it stays.
     """
     if isinstance(data, Profile):
         return data.predictions()
-    check_dataset(data)
+    predictions.check_dataset(data)
     if data.times is None or data.clusters is not None or data.clusters_known:
         return data
-    by_days: Dataset | None = vars(data).get("_by_days")
+    by_days: predictions.Dataset | None = vars(data).get("_by_days")
     if by_days is None:
         if (days := _dependent_days(data)) is None:
             vars(data)["clusters_known"] = True
             return data
         names = {"clusters": f"day of {data.time_name}"}
-        by_days = vars(data)["_by_days"] = with_rows(data, clusters=days, names=names)
+        by_days = vars(data)["_by_days"] = predictions.with_rows(data, clusters=days, names=names)
     return by_days if by_days.name == data.name else by_days.renamed(data.name)
 
 
@@ -386,7 +368,7 @@ def _check_of_sample(n: int, **columns: Any) -> None:
             continue
         size = len(column) if isinstance(column, Factor) else np.size(column)
         if size != n:
-            raise InputError(
+            raise errors.InputError(
                 f"there are {size:,} {name} for {n:,} rows: a sample holds the rows of its split and slice, without those of weight 0",
                 remedy="give one value for each row of its `data`, or evaluate the predictions that it was made of",
             )
@@ -415,28 +397,28 @@ def _weights(sample: Sample) -> FloatArray | None:
     if weights is None:
         return None
     if not weights.any():
-        raise NotAvailable("all of these rows have the weight 0, so that none counts.")
+        raise errors.NotAvailable("all of these rows have the weight 0, so that none counts.")
     if sample.data.cells is not None:
         return np.asarray(weights, np.float64)
     return blocks.with_mean_one(weights)
 
 
 @takes_weights
-def _row_draws(sample: Sample) -> RowDraws:
+def _row_draws(sample: Sample) -> draws.RowDraws:
     clusters = sample.data.clusters
     codes = None if clusters is None else clusters.codes.astype(np.intp)
-    return RowDraws(sample.data.n, codes, sample.weights)
+    return draws.RowDraws(sample.data.n, codes, sample.weights)
 
 
-def full_predictions(sample: Sample) -> Predictions:
+def full_predictions(sample: Sample) -> predictions.Predictions:
     """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
     data = sample.data
-    if not isinstance(data, Predictions):
-        raise NotAvailable(events.CONFIDENCE_ONLY)
+    if not isinstance(data, predictions.Predictions):
+        raise errors.NotAvailable(events.CONFIDENCE_ONLY)
     return data
 
 
-def rows_where(data: Dataset, where: Where) -> BoolArray | None:
+def rows_where(data: predictions.Dataset, where: Where) -> BoolArray | None:
     """Mask of the rows of a slice, shape (n,); None, for all rows, without conditions.
 
     Raises
@@ -447,7 +429,7 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
         On an unknown value.
     """
     mask: BoolArray | None = None
-    data = cut_at_score(data, where)
+    data = predictions.cut_at_score(data, where)
     for column, value in where:
         factor = data.groups.get(column)
         if factor is None or value not in factor.levels:
@@ -456,7 +438,7 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
                 sliced = data.sliced(column)
             except KeyError:
                 groups = ", ".join(data.groups) or "none"
-                raise OptionError(
+                raise errors.OptionError(
                     f"there is no group column '{column}'; known: {groups}."
                 ) from None
             factor = sliced if factor is None or value in sliced.levels else factor
@@ -470,7 +452,7 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
     return mask
 
 
-def on_days(data: Dataset, days: tuple[str, str], where: Where) -> Where:
+def on_days(data: predictions.Dataset, days: tuple[str, str], where: Where) -> Where:
     """Return the conditions of the rows of a slice since the first of two days, and before the second; each may be ""."""
     others = (each for each in where if each[0] != data.time_name)
     since, until = (
@@ -481,7 +463,7 @@ def on_days(data: Dataset, days: tuple[str, str], where: Where) -> Where:
     return (*others, (data.time_name, f"({since}, {until}]" if since and until else one_side))
 
 
-def rows_outside(data: Dataset, wheres: Iterable[Where]) -> BoolArray:
+def rows_outside(data: predictions.Dataset, wheres: Iterable[Where]) -> BoolArray:
     """Mask of the rows of none of some slices, shape (n,)."""
     inside = [np.asarray(rows_where(data, where)) for where in wheres]
     return np.asarray(~np.any([np.zeros(data.n, bool), *inside], axis=0))
@@ -606,7 +588,7 @@ def _with_effective(sample: Sample, sums: BinSums) -> BinSums:
 TRANSPOSED_CLASSES = 16
 
 
-def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
+def reduce(data: predictions.Dataset, reduction: Reduction) -> BinaryEvents:
     """Score and hit of every row (shape (n,) each) under a reduction.
 
     Among equal probabilities the class with the lowest index ranks first, as in ``argmax``.
@@ -622,8 +604,8 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     return _of_rows(data, reduction) if data.cells is None else _of_cells(data, reduction)
 
 
-def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
-    if not isinstance(data, Predictions):
+def _of_rows(data: predictions.Dataset, reduction: Reduction) -> BinaryEvents:
+    if not isinstance(data, predictions.Predictions):
         return BinaryEvents(data.confidence, data.correct)
     if reduction.kind == "top-label":
         return _top_events(data)
@@ -632,20 +614,20 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
 
 
-def _of_cells(data: Dataset, reduction: Reduction) -> BinaryEvents:
+def _of_cells(data: predictions.Dataset, reduction: Reduction) -> BinaryEvents:
     """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
     chosen = _of_rows(data, reduction)
     cells = data.cells
     assert cells is not None
     low, high = cells.low, cells.high
-    if isinstance(data, Predictions) and reduction.kind != "positive":
+    if isinstance(data, predictions.Predictions) and reduction.kind != "positive":
         turned = chosen.score != data.probs[:, 1]
         low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
     assert data.weights is not None
     return events.CellEvents(chosen.score, chosen.hit, low, high, cells.edge_type, data.weights)
 
 
-def _one_class(data: Predictions, k: int) -> BinaryEvents:
+def _one_class(data: predictions.Predictions, k: int) -> BinaryEvents:
     column = data.probs[:, k]
     strided = not column.flags.c_contiguous
     score = np.empty(data.n, dtype=column.dtype) if strided else column
@@ -660,21 +642,21 @@ def _one_class(data: Predictions, k: int) -> BinaryEvents:
     return BinaryEvents(score, hit)
 
 
-def predicted_classes(data: Dataset) -> IntArray:
+def predicted_classes(data: predictions.Dataset) -> IntArray:
     """The predicted class of each row, shape (n,); raises NotAvailable if the data do not say."""
     if data.predicted is None:
-        raise NotAvailable("not available: these data do not name the predicted classes.")
+        raise errors.NotAvailable("not available: these data do not name the predicted classes.")
     return data.predicted
 
 
-def is_predicted(data: Dataset, names: Sequence[str]) -> BoolArray:
+def is_predicted(data: predictions.Dataset, names: Sequence[str]) -> BoolArray:
     """Whether each row is predicted as one of these classes, shape (n,); raises OptionError for an unknown class."""
     predicted = predicted_classes(data)
     at = [Reduction("class", class_name=name).class_index(data) for name in names]
     return np.isin(predicted, at)
 
 
-def predicted_words(data: Dataset, names: Sequence[str]) -> str:
+def predicted_words(data: predictions.Dataset, names: Sequence[str]) -> str:
     """The classes that predictions are chosen by: "'spam', 'hate' or 'violence'", "any class but 'ok'", "one of 40 classes"."""
     if not names:
         return ""
@@ -689,15 +671,17 @@ def predicted_words(data: Dataset, names: Sequence[str]) -> str:
     )
 
 
-def with_predicted(data: Dataset) -> Dataset:
+def with_predicted(data: predictions.Dataset) -> predictions.Dataset:
     """Return the data with the predicted classes as a group column, unless a column has its name."""
-    if PREDICTED in data.groups:
+    if errors.PREDICTED in data.groups:
         return data
     predicted_classes(data)
-    return with_group(data, PREDICTED, data.sliced(PREDICTED).take(np.arange(data.n)))
+    return predictions.with_group(
+        data, errors.PREDICTED, data.sliced(errors.PREDICTED).take(np.arange(data.n))
+    )
 
 
-def _top_events(data: Predictions) -> BinaryEvents:
+def _top_events(data: predictions.Predictions) -> BinaryEvents:
     """Score and hit of the top label, without keeping a column of predicted classes."""
     hit = np.empty(data.n, dtype=np.bool_)
     score = np.empty(data.n, dtype=data.probs.dtype)
@@ -741,7 +725,7 @@ def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
     return best
 
 
-def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
+def _ranked(data: predictions.Predictions, r: int, *, within: bool) -> BinaryEvents:
     """The r-th largest probability, or the sum of the r largest, and whether the label has this rank or one of these.
 
     Removing the largest again and again takes a tenth of the time of a sort for a few ranks, and no more for all.
@@ -773,7 +757,7 @@ def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
 FEWEST_LEVELS = 20
 
 
-def _dependent_days(data: Dataset) -> Factor | None:
+def _dependent_days(data: predictions.Dataset) -> Factor | None:
     """The day of each row, if rows of one day are found to depend on each other.
 
     Each day is compared with the next of the same weekday, or the next one where days are far apart: what changes slowly, or with the
@@ -804,4 +788,4 @@ def alike_by(sample: Sample, cluster: IntArray) -> float:
 
 
 #: What can be judged.
-AnyData = Dataset | Sample | Profile
+AnyData = predictions.Dataset | Sample | Profile

@@ -12,14 +12,10 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from calviz.core import words
+from calviz.core import events, p_values, predictions, probabilities, words
 from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threads
 from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check, takes_weights
 from calviz.core.errors import RESAMPLES, NotAvailable, claim
-from calviz.core.events import Reduction, assign
-from calviz.core.p_values import westfall_young
-from calviz.core.predictions import Predictions
-from calviz.core.probabilities import LOG_FLOOR
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import FEW_ROWS, BinSums, bin_intervals, bins_off, expected_share
@@ -74,7 +70,7 @@ class Evidence(JudgedNumbers):
         The bin outside its interval with the largest gap to expect, for each direction that is shown and for that of `worst`.
     """
 
-    reduction: Reduction
+    reduction: events.Reduction
     direction: ErrorDirection
     sides: tuple[bool, bool]
     too_high: BinGap | None = None
@@ -147,7 +143,7 @@ def as_bin(sample: Sample, where: Where) -> str:
     """Where a bin lies that the verdict gives a size of, if it holds the same rows as a slice, but for a tenth; "" if none does."""
     evidence = sample.once(collect_evidence)
     view, inside = sample.but(reduction=evidence.reduction), rows_where(sample.data, where)
-    bin_of = assign(view.scored.score, chosen_bins(view).edges)
+    bin_of = events.assign(view.scored.score, chosen_bins(view).edges)
     for one in filter(None, (evidence.too_high, evidence.too_low)):
         which = np.asarray(inside) + 2 * (bin_of == one.index)
         _, *either, both = np.bincount(which, sample.row_counts, 4)
@@ -172,7 +168,7 @@ def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
     adjusted="size: less the bias of the selection of the change; said only of a change at 2 %; step-down min-p on redrawn labels (Westfall & Young 1993) at 3 % on each side; perhaps: the 95 % interval of the mean gap excludes 0",
 )
 def side_of_change(
-    part: Sample, view: Reduction, gap: tuple[float, float, float], less: float
+    part: Sample, view: events.Reduction, gap: tuple[float, float, float], less: float
 ) -> tuple[str, str, str]:
     """Say what the tests of the verdict find on some of the days, and by how much the scores are off in one direction, `less` what a selection makes of noise: as a factor, if they are of rare events, and in points.
 
@@ -317,10 +313,10 @@ class Joint:
 
 def tested_views(sample: Sample) -> tuple[Sample, ...]:
     """Return the sample and, with two classes, their other view: each may hide what the other shows."""
-    two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
+    two = isinstance(sample.data, predictions.Predictions) and sample.data.n_classes == 2
     if two and sample.reduction.kind in ("top-label", "positive", "class"):
         # For a single class, the other view is the top label too.
-        other = sample.reduction.other_of_two(sample.data) or Reduction()
+        other = sample.reduction.other_of_two(sample.data) or events.Reduction()
         return sample, sample.but(reduction=other)
     return (sample,)
 
@@ -363,7 +359,7 @@ def joint(sample: Sample) -> Joint:
     names = list(columns)
     signed = [name for name in names if name[0] in ("mcs", "spiegelhalter_z", "nll", "brier")]
     shift = {name: expected[name] if name in signed else 0.0 for name in names}
-    p, adjusted = westfall_young(
+    p, adjusted = p_values.westfall_young(
         np.array([_size(values[n] - shift[n], n in signed) for n in names]),
         np.array([_size(columns[n] - shift[n], n in signed) for n in names]),
         np.array([WEIGHTS.get(n[0], 1.0) for n in names]),
@@ -401,7 +397,7 @@ def _measured(
     if len(views) == 2:
         # Brier score and NLL of two classes are the same in both views.
         statistics["brier", ""] = _brier(part)
-        statistics["nll", ""] = _nll(part, LOG_FLOOR)
+        statistics["nll", ""] = _nll(part, probabilities.LOG_FLOOR)
     else:
         statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
     return statistics
@@ -411,7 +407,7 @@ def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArra
     gap = part.score * part.count - part.hits
     n = part.n
     yield "mcs", gap.sum(axis=-1) / n
-    bin_of = assign(part.score, edges)
+    bin_of = events.assign(part.score, edges)
     starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
     by_bin = np.add.reduceat(gap, starts, axis=-1)
     yield "ece", np.abs(by_bin).sum(axis=-1) / n
@@ -561,8 +557,8 @@ def area_test(sample: Sample) -> AreaTest | None:
     if data.rows < MIN_ROWS:
         return None
     of: Literal["two classes", "class", "confidence"] = "confidence"
-    if isinstance(data, Predictions) and data.n_classes == 2:
-        of, reduction = "two classes", Reduction.of("positive")
+    if isinstance(data, predictions.Predictions) and data.n_classes == 2:
+        of, reduction = "two classes", events.Reduction.of("positive")
     elif reduction.kind == "class":
         of = "class"
     elif reduction.kind != "top-label":
@@ -683,7 +679,7 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Told]:
         check = "which class each score column is of"
         if sample.data.cells is not None:  # of probabilities or of a confidence
             check = "what the scores are of, and what the labels mean"
-        elif not isinstance(sample.data, Predictions):
+        elif not isinstance(sample.data, predictions.Predictions):
             check = "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
         text = f"The most confident predictions are the most often wrong on {rows}: {seen}; check {check}."
     yield "warning", text

@@ -6,20 +6,16 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from calviz.core import words
-from calviz.core.entry_specs import METRICS, Interval, takes_weights
+from calviz.core import entry_specs, events, words
 from calviz.core.errors import claim
-from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
 from calviz.sample.slices import Slice, Slices, usual_slices
-from calviz.verdicts import evaluation, joint_tests
+from calviz.verdicts import evaluation, joint_tests, row_checks, watching
 from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, rest_of_rows
-from calviz.verdicts.row_checks import hardly_telling, label_errors_found, least_error
-from calviz.verdicts.watching import Change, watched
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -33,7 +29,7 @@ PERHAPS = 0.04
     chosen="the strongest of 5 to 10 tests, and the worse of two views",
     adjusted="step-down min-p on redrawn labels (Westfall & Young 1993) at 3 %",
 )
-@takes_weights
+@entry_specs.takes_weights
 def judged(sample: Sample, rows: str = "") -> Verdict:
     """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
 
@@ -50,7 +46,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = joint_tests.reverse_words(sample)
     tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
-    tells_apart = tells_apart or sample.once(hardly_telling) is None
+    tells_apart = tells_apart or sample.once(row_checks.hardly_telling) is None
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     classes = classes_off(sample) if quiet else ()
     if classes and _off_by_a_slice(sample):
@@ -58,7 +54,7 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     describe = _off if evidence.beyond_noise else nothing_found
     told = describe(evidence, sample, rows or rows_words(sample))
     direction, sentence = _judge(evidence, sample, told, classes, by_group, tells_apart)
-    state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watched)
+    state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watching.watched)
     found, one, elsewhere = None if state is None else state.found, "", ""
     worst = by_group.off[0] if by_group and by_group.off else None
     leads = _leads(by_group, found, sample) if found else evidence.beyond_noise
@@ -105,14 +101,14 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
-def _leads(by_group: Slices | None, found: Change, sample: Sample) -> bool:
+def _leads(by_group: Slices | None, found: watching.Change, sample: Sample) -> bool:
     """Whether slices that are off lead the headline before a change."""
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
     # On the new rows of a slice, the change tells.
     named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
     if by_group is None or by_group.named[:1] != (*named[:1],):
         return False
-    return least_error(named, sample) > found.least_error(sample.data, found.where)
+    return row_checks.least_error(named, sample) > found.least_error(sample.data, found.where)
 
 
 @claim("classes")
@@ -194,7 +190,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     extreme = (*_classes_named(evidence, rest), evidence.extreme or "off in places")[0]
     elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
-        verdict, state = judged(rest, others), rest.once(watched)
+        verdict, state = judged(rest, others), rest.once(watching.watched)
         if state and verdict.changed:
             return f"Off{in_many} most{surely} {where}. {told}, but {state.dated}.", state.dated
         is_right = verdict.direction == "calibrated"
@@ -203,7 +199,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         elsewhere = evaluation.NOT_OFF if is_right else elsewhere
         return f"Off{in_many} most{surely} {where}. {verdict.sentence}", elsewhere
     whole = sample.once(joint_tests.collect_evidence)
-    held, sides = least_error(slices.named, sample), whole.interval or (0.0, 0.0)
+    held, sides = row_checks.least_error(slices.named, sample), whole.interval or (0.0, 0.0)
     others_hold, on_average = evidence.rows * evidence.ece, whole.direction in ("over", "under")
     if on_average and held < min(others_hold, whole.rows * min(map(abs, sides))):
         return "", ""
@@ -333,7 +329,7 @@ def strongest(evidence: Evidence) -> str:
 
 def against(test: evaluation.CalibrationTest) -> str:
     """Describe a metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
-    metric = METRICS[test.key]
+    metric = entry_specs.METRICS[test.key]
     gap = abs(test.value - test.expected)
     if metric.unit == "plain":
         decimals = words.decimals_for(gap, least=3, most=6)
@@ -365,7 +361,7 @@ def _other(evidence: Evidence, sample: Sample) -> str:
 
 def _by(evidence: Evidence, sample: Sample, size: str) -> str:
     """Begin the sentence: "Overconfident by 6.1 points"."""
-    reduction: Reduction = evidence.reduction
+    reduction: events.Reduction = evidence.reduction
     way = "over" if evidence.mcs > 0 else "under"
     is_own = reduction == sample.reduction
     if reduction.kind == "top-label":
@@ -478,7 +474,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     tuple of str
         Five sentences.
     """
-    reduction = Reduction.of(verdict.reduction)
+    reduction = events.Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.slices_off else None
     off = groups.named if groups else ()
     also = f"; also off: {groups.also}" if groups and groups.also and not groups.rest else ""
@@ -492,24 +488,24 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         _class_words(sample, reduction),
         off[0] if off else None,
         also,
-        verdict.beyond_noise and sample.once(label_errors_found) is not None,
+        verdict.beyond_noise and sample.once(row_checks.label_errors_found) is not None,
         _expected(sample, verdict),
         classes_off(sample) if verdict.beyond_noise else (),
     )
     return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 
 
-def _expected(sample: Sample, verdict: Verdict) -> tuple[float, Interval] | None:
+def _expected(sample: Sample, verdict: Verdict) -> tuple[float, entry_specs.Interval] | None:
     """Share of hits to expect in the worst bin, or of all rows if they are off on average, with its interval."""
     if verdict.worst is not None:
         return verdict.worst.expected, verdict.worst.expected_interval
     if not verdict.interval_excludes_0:
         return None
-    view = sample.but(reduction=Reduction.of(verdict.reduction))
+    view = sample.but(reduction=events.Reduction.of(verdict.reduction))
     return expected_share(view.view(event_sums), 0)
 
 
-def _class_words(sample: Sample, reduction: Reduction) -> str:
+def _class_words(sample: Sample, reduction: events.Reduction) -> str:
     names = sample.data.class_names
     if reduction.kind == "positive" and len(names) > 1:
         return f"'{shorten(names[1], 30)}'"
@@ -521,12 +517,12 @@ class _Sentences:
     """The sentences about one verdict."""
 
     verdict: Verdict
-    reduction: Reduction
+    reduction: events.Reduction
     name: str
     group: Slice | None
     also: str
     labels: bool
-    expected: tuple[float, Interval] | None
+    expected: tuple[float, entry_specs.Interval] | None
     classes: tuple[str, ...]
 
     @property

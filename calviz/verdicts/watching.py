@@ -15,32 +15,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri, expit, ndtri
 
-from calviz.core import errors, words
+from calviz.core import errors, features, p_values, predictions, words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import InputError, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
-from calviz.core.features import seasons_of
-from calviz.core.p_values import selected
-from calviz.core.predictions import Dataset
+from calviz.sample import logistic_curves, metric_results, multicalibration, slices
 from calviz.sample.error_bars import CHANGES
-from calviz.sample.logistic_curves import fit_of_lines, lines_by_month, tables_of_logits
-from calviz.sample.metric_results import Displayed, Resampling, Summary, measured_with_error_bars
-from calviz.sample.multicalibration import changed_slices, p_inside
 from calviz.sample.sample import AnyData, Sample, Where, on_days, rows_where, where_words
-from calviz.sample.slices import usual_slices
-from calviz.verdicts.betting import (
-    BINS,
-    Look,
-    Remedy,
-    Wealth,
-    bets_on,
-    condition,
-    days_of,
-    logits,
-    looks_at,
-    row_shares,
-)
+from calviz.verdicts import betting
 from calviz.verdicts.joint_tests import rest_of_rows, side_of_change
 
 #: Chance of any false alarm, over all looks.
@@ -93,7 +76,7 @@ class Change(NamedTuple):
         then, since = (words.points(value) for value, *_ in self[4:6])
         return f"on these rows, {self.name} {then} points {'between' if self.began else 'before'}, {since} since"
 
-    def least_error(self, data: Dataset, where: Where = ()) -> float:
+    def least_error(self, data: predictions.Dataset, where: Where = ()) -> float:
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
         (was, *before), (then, *after) = self.before, self.after
         wide = math.hypot(before[1] - before[0], after[1] - after[0]) / 2
@@ -164,7 +147,7 @@ class SliceChange(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WatchState(Displayed):
+class WatchState(metric_results.Displayed):
     """What all looks so far say.
 
     Attributes
@@ -211,7 +194,7 @@ class WatchState(Displayed):
     looks: int
     rows: int
     since: str | None
-    remedy: Remedy | None
+    remedy: betting.Remedy | None
     offset: float
     gap: Interval
     bins: tuple[tuple[float, float, float, Interval], ...]
@@ -336,10 +319,10 @@ class WatchState(Displayed):
             "otherwise."
         )
 
-    def summary(self) -> Summary:
+    def summary(self) -> metric_results.Summary:
         """Summarise the state: the sentence, and the gap of each bin."""
         low, high = self.gap
-        return Summary(
+        return metric_results.Summary(
             title=f"of {words.counted(self.rows, 'row')} in {words.counted(self.looks, 'look')}",
             verdict=self.sentence(),
             lines=(
@@ -401,7 +384,7 @@ class Watch:
     edges: tuple[float, ...] = field(default=(), repr=False)
     centre: float = field(default=0.0, repr=False)
     heaviest: float | None = field(default=None, repr=False)
-    looks: list[Look] = field(default_factory=list, repr=False)
+    looks: list[betting.Look] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         check_level(self.alpha, "alpha")
@@ -425,11 +408,11 @@ class Watch:
         self._check_model(sample)
         if not self.edges:
             self._begin(sample)
-        names, look = days_of(sample, when, len(self.looks))
+        names, look = betting.days_of(sample, when, len(self.looks))
         known = {look.digest for look in self.looks}
         begun = (self.edges, self.centre, self.heaviest)
-        looks = list(looks_at(sample, names, look, known, *begun))
-        asks = condition(sample.data, look, bool(known))
+        looks = list(betting.looks_at(sample, names, look, known, *begun))
+        asks = betting.condition(sample.data, look, bool(known))
         self.looks += [look for look in looks if look is not None]
         return replace(self.state, skipped=looks.count(None), condition=asks)
 
@@ -451,7 +434,7 @@ class Watch:
         """What all looks so far say; raises NotAvailable without any."""
         if not self.looks:
             raise errors.NotAvailable("nothing has been looked at yet.")
-        wealth, limit = Wealth(self.looks, self.edges, self.alpha), 1 / self.alpha
+        wealth, limit = betting.Wealth(self.looks, self.edges, self.alpha), 1 / self.alpha
         values = np.exp(np.minimum(wealth.logs, 690))  # below the largest float
         since, remedy, offset, latest = wealth.found()
         gap, bins = wealth.gaps()
@@ -490,14 +473,14 @@ class Watch:
     def _begin(self, sample: Sample) -> None:
         # The bets depend on scores and weights only, so that they are fixed before any label is seen.
         score, data = sample.scored.score, sample.data
-        at = np.arange(1, BINS) / BINS
+        at = np.arange(1, betting.BINS) / betting.BINS
         if data.cells is not None:
             inner = np.quantile(score, (*at, 0.5), weights=data.weights, method="inverted_cdf")
         else:
             inner = np.append(np.quantile(score, at), np.median(score))
             self.heaviest = None if data.weights is None else float(data.weights.max())
         self.edges = (0.0, *(float(e) for e in np.unique(inner[:-1]) if 0 < e < 1), 1.0)
-        self.centre = float(logits(inner[-1]))
+        self.centre = float(betting.logits(inner[-1]))
 
     # ---- Saved states
 
@@ -522,7 +505,7 @@ class Watch:
             raise InputError("this is not a state of calviz watch")
         try:
             looks = [
-                Look(
+                betting.Look(
                     str(look["when"]),
                     str(look["digest"]),
                     int(look["rows"]),
@@ -543,7 +526,7 @@ class Watch:
             bins = len(watch.edges) - 1
             sizes = {(len(x.units), len(x.score), len(x.hits)) for x in looks}
             numbers = np.array([(*x.bets, *x.units, *x.score, *x.hits, x.rows) for x in looks])
-            bets = any(len(look.bets) != len(bets_on(bins)) for look in looks)
+            bets = any(len(look.bets) != len(betting.bets_on(bins)) for look in looks)
             if bets or sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError, OptionError):
@@ -580,7 +563,7 @@ def watched(sample: Sample) -> WatchState | None:
     if not state.alarm:
         return state
     state = replace(state, change=_change(sample))
-    off = usual_slices(sample) if state.change is None else None
+    off = slices.usual_slices(sample) if state.change is None else None
     if off is None or not off.apart:
         return state
     more, rest = len(off.named) - 1, sample.once(rest_of_rows)
@@ -605,8 +588,8 @@ def change_over_time(sample: Sample) -> Iterator[Told]:
 @takes_weights
 def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float, Where]]:
     """As `changed_slices`, of the slices that are named as off: their gap over all days tells nothing of a change, so that only they are counted (Bonferroni, at `rate`)."""
-    found = None if sample.data.cells is not None else usual_slices(sample)
-    tested = p_inside(sample, [s.where for s in found.named] if found else [])
+    found = None if sample.data.cells is not None else slices.usual_slices(sample)
+    tested = multicalibration.p_inside(sample, [s.where for s in found.named] if found else [])
     level = rate / max(len(tested), 1)
     return sorted((p, level, where) for p, where in tested if p <= level)
 
@@ -622,7 +605,9 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
 
     What is said of it is found by the test of all rows, of which p-values are larger, with a map and days of its own.
     """
-    for p, largest, where in sample.once(changed_slices) + changed_of_those_off(sample, CHANGED):
+    for p, largest, where in sample.once(multicalibration.changed_slices) + changed_of_those_off(
+        sample, CHANGED
+    ):
         inside = np.asarray(rows_where(sample.data, where))
         part, rest = map(sample.rows_of, (inside, ~inside))
         # A month has other days than the other rows, so that what changes in all rows does there on other days.
@@ -638,10 +623,10 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
                 z = max(z, 2 * abs(value) * -ndtri(ALPHA / 2) / (ends[1] - ends[0]))
             # What is found is at most as much too large as the gap itself would be, had it been tested.
             error = math.copysign((high - low) / (2 * -ndtri(ALPHA / 2)), seen)
-            less, far = selected(z - least)
+            less, far = p_values.selected(z - least)
             gap = seen - math.copysign(min(less * abs(error), abs(seen)), seen)
             reach = seen + far * error, seen - ndtri(ALPHA / 2) * error
-            named = usual_slices(sample)
+            named = slices.usual_slices(sample)
             way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
             alone = change._replace(less=0.0, where=where)
             return SliceChange(where, int(off.sum()), gap, seen, reach, alone, _change(rest), way)
@@ -659,7 +644,7 @@ def _change(sample: Sample) -> Change | None:
     times = sample.data.times
     if times is None or (found := _days_of_changes(sample, None)) is None:
         return None
-    if (month := seasons_of(times)) is not None:
+    if (month := features.seasons_of(times)) is not None:
         # What returns every year is no change; where months matter beside a change, its day is found beside them.
         of_months = _days_of_changes(sample, month)
         if of_months is None or _months_matter(sample, month, (found[0], found[1][0])):
@@ -678,7 +663,7 @@ def _change(sample: Sample) -> Change | None:
     _, name, before, since, key, view = best
     gaps = (since, before) if key == "mcs" else ((0.0, 0.0, 0.0),) * 2  # an ECE is above 0 anyway
     error = math.hypot(*(high - low for _, low, high in gaps)) / (2 * -ndtri(ALPHA / 2))
-    less, is_since = float(selected(beyond)[0] * error), abs(since[0]) > abs(before[0])
+    less, is_since = float(p_values.selected(beyond)[0] * error), abs(since[0]) > abs(before[0])
     both = (
         side_of_change(after, view, gaps[0], less * is_since),
         side_of_change(early, view, gaps[1], less * (not is_since)),
@@ -707,12 +692,12 @@ def _days_of_changes(
 
 def _months_matter(sample: Sample, month: IntArray, days: tuple[str, str]) -> bool:
     """Whether lines of the logits of each month, beside one of the rows between the days of changes, have a larger likelihood beyond chance."""
-    data, z = sample.data, logits(sample.scored.score)
+    data, z = sample.data, betting.logits(sample.scored.score)
     rows = np.ones(data.n) if data.weights is None else data.weights
     starts = np.array([day or _NEVER for day in days], "datetime64[D]")
     part = np.searchsorted(starts, np.asarray(data.times), "right")
     counts = rows, rows * rows.sum() / (rows**2).sum(), sample.scored.hit
-    fit, alone = (lines_by_month(z, counts, m, part)[1] for m in (month, month * 0))
+    fit, alone = (logistic_curves.lines_by_month(z, counts, m, part)[1] for m in (month, month * 0))
     return bool(2 * (fit - alone) > chdtri(2 * month.max(), _MATTER))
 
 
@@ -730,9 +715,9 @@ def _day_of_change(
     from calviz.recalibrators.logit_spline import LogisticSpline  # loads scikit-learn
 
     data, hit, score = sample.data, sample.scored.hit, sample.scored.score
-    (days, look), is_cells = days_of(sample, None, 0), data.cells is not None
+    (days, look), is_cells = betting.days_of(sample, None, 0), data.cells is not None
     # A row of a cluster counts as its share of it, a cell as its rows.
-    shares = data.weights if is_cells else row_shares(sample, look, None)
+    shares = data.weights if is_cells else betting.row_shares(sample, look, None)
     rows = np.ones(data.n) if shares is None else shares
     weight = np.ones(data.n) if is_cells or data.weights is None else data.weights
 
@@ -751,10 +736,10 @@ def _day_of_change(
     of_month, counts = np.ones((len(days), 1)), (rows, rows * weight, hit)
     if month is not None:
         month = np.unique(month, return_inverse=True)[1]
-        by_month = partial(lines_by_month, logits(q), counts, month)
+        by_month = partial(logistic_curves.lines_by_month, betting.logits(q), counts, month)
         q = expit(by_month(0 * month)[0])
         of_month = np.eye(int(month.max()) + 1)[month[np.unique(look, return_index=True)[1]]]
-    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), logits(q)
+    spread, residual, z = rows * weight * q * (1 - q), rows * weight * (hit - q), betting.logits(q)
     z -= np.average(z, weights=spread)
     # Information of the two scores of each month until each day, and their variance, which differ by the weights.
     information, variance = (
@@ -796,10 +781,10 @@ def _day_of_change(
     place, k = np.searchsorted(may_be, at), int(statistics[:, 0].argmax())
     for _ in range(1 if month is None else 3):  # lines of months depend on the day
         z = z if month is None else by_month((look > at[k]).astype(np.intp))[0]
-        lines, *each = tables_of_logits(z, counts, look, len(days))
+        lines, *each = logistic_curves.tables_of_logits(z, counts, look, len(days))
         table = [v.cumsum(axis=0) for v in each]
-        fit = fit_of_lines(lines, *(t[may_be] for t in table))[0]
-        fit += fit_of_lines(lines, *(t[-1] - t[may_be] for t in table))[0]
+        fit = logistic_curves.fit_of_lines(lines, *(t[may_be] for t in table))[0]
+        fit += logistic_curves.fit_of_lines(lines, *(t[-1] - t[may_be] for t in table))[0]
         k = int(fit[place].argmax())
     best, moved = int(at[k]), bridge[k, :, 0]
     known = (part[best] @ (information[-1] - information[best])).sum(axis=0)
@@ -841,8 +826,8 @@ def _compared(
 
 def _with_interval(part: Sample, key: str) -> tuple[float, float, float]:
     """A metric and the ends of its interval."""
-    how = Resampling(True, False, 1 - ALPHA, "own", part.resamples, part.seed)
-    measured = measured_with_error_bars(part, [METRICS[key]], {}, how)[key]
+    how = metric_results.Resampling(True, False, 1 - ALPHA, "own", part.resamples, part.seed)
+    measured = metric_results.measured_with_error_bars(part, [METRICS[key]], {}, how)[key]
     return measured.value, *(measured.interval or Interval(-1, 1))
 
 
