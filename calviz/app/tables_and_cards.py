@@ -233,9 +233,9 @@ def _joined(front: dict[str, object], facts: dict[str, object]) -> pd.DataFrame:
     return pd.DataFrame(front | facts)
 
 
-def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
-    """Return the first rows as they were understood."""
-    part = data.take(np.arange(min(n, data.n)))
+def preview(data: Dataset) -> pd.DataFrame:
+    """Return the first 50 rows as they were understood."""
+    part = data.take(np.arange(min(50, data.n)))
     rows = np.arange(part.n) if part.file_rows is None else part.file_rows
     columns: dict[str, object] = {"row": 1 + rows}
     facts = _facts(part)

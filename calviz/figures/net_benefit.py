@@ -10,21 +10,17 @@ from typing import Any, Literal, Self, Unpack, get_args
 import numpy as np
 from scipy.special import ndtr
 
+from calviz.core import curve_fits, entry_specs, p_values
 from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
-from calviz.core.curve_fits import isotonic_fits
-from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level, claim
-from calviz.core.p_values import at_most
 from calviz.core.words import SINGLE_ROW, decimal, level_text, percent, plotly_text
 from calviz.figures import marks
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
 from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
 from calviz.figures.marks import DASHES, Drawing, Page, Picture, Sheet, Trace, area, drawn, line
-from calviz.sample import error_bars
-from calviz.sample.cutoff_and_grades import net_benefit_of
+from calviz.sample import cutoff_and_grades, error_bars, step_views
 from calviz.sample.error_bars import FEWEST_CLUSTERS, LEVEL, drawn_by, resampled, widened
 from calviz.sample.sample import EventOptions, Sample, shows_options
-from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
@@ -33,7 +29,7 @@ Shown = Literal["net-benefit", "standardised", "avoided"]
 CUTOFFS = np.arange(1, 100) / 100
 
 
-@figure(
+@entry_specs.figure(
     key="net-benefit",
     label="Net benefit",
     summary="Decision curve analysis: net benefit of acting on scores above a cutoff, beside acting on everybody and on nobody, "
@@ -106,7 +102,7 @@ class NetBenefit(ScoreFigure):
         """
         check_level(level)
         sample = Sample.of(data, **options)
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         most = view.score[[np.searchsorted(np.cumsum(view.count), 0.999 * view.n)]]
         cutoffs = CUTOFFS * marks.end_of(most)
@@ -125,7 +121,7 @@ class NetBenefit(ScoreFigure):
                     low, high = np.nanquantile(values, tails, axis=0)
                     bands[shown] = widened(low, high, level, view, centre=quantities[shown])
         share = float(view.n_hits / view.n)
-        whole = net_benefit_of(share, 1 - share, 1, cutoffs)
+        whole = cutoff_and_grades.net_benefit_of(share, 1 - share, 1, cutoffs)
         return cls(
             **cls._fields(sample, level=level),
             share=share,
@@ -257,8 +253,8 @@ def clearly_useful(view: Steps, redraws: Steps, cutoff: FloatArray) -> BoolArray
     spread = deviation.std(axis=1, keepdims=True)
     effect = _design_effect(view, rows, wrong, gain, spread[:, 0], cutoff)
     limit = np.stack([cutoff, 1 - cutoff])
-    p = at_most(wrong / effect, rows / effect, limit).max(axis=0)
-    left = at_most(0.0, rows / effect, limit).max(axis=0) <= level
+    p = p_values.at_most(wrong / effect, rows / effect, limit).max(axis=0)
+    left = p_values.at_most(0.0, rows / effect, limit).max(axis=0) <= level
     scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0)
     largest = scaled.max(axis=0)
     useful = np.zeros(cutoff.size, dtype=np.bool_)
@@ -325,7 +321,7 @@ def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
     above, fp = kept_and_wrong(view, cutoff)
     tp = above - fp
     n, hits = view.n[..., None], view.n_hits[..., None]
-    net = net_benefit_of(tp, fp, n, cutoff)
+    net = cutoff_and_grades.net_benefit_of(tp, fp, n, cutoff)
     share = np.full(net.shape, np.nan)
     np.divide(net, hits / n, out=share, where=hits > 0)
     missed, spared = hits - tp, n - hits - fp
@@ -395,7 +391,7 @@ LOSS_CUTOFFS = np.linspace(0, 1, 201)
 _LOSS_INNER, _LOSS_MARGINS = 300, (64, 14, 12, 54)
 
 
-@figure(
+@entry_specs.figure(
     key="decision-loss",
     label="Decision loss",
     summary="What acting on the scores costs compared with acting on the probabilities they stand for, at every cutoff, in percent of the "
@@ -430,7 +426,7 @@ class DecisionLoss(ResampledFigure):
 
     @classmethod
     def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
-        view = sample.view(steps)
+        view = sample.view(step_views.steps)
         redraws = resampled(view, "under_calibration", **sample.redrawing)
         calibrated_loss = decision_loss(redraws.score, redraws.count, redraws.hits)
         base = view.merged()
@@ -511,10 +507,10 @@ class DecisionLoss(ResampledFigure):
         )
 
 
-def decision_loss(
-    score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = LOSS_CUTOFFS
-) -> FloatArray:
-    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
+def decision_loss(score: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the ``LOSS_CUTOFFS`` mu, with isotonic q; shape (..., P).
+
+    A score equal to a cutoff means not to act.
 
     Parameters
     ----------
@@ -522,19 +518,17 @@ def decision_loss(
         Ascending scores p.
     count, hits : ndarray, shape (..., G)
         Rows and hits per score, of one sample or of several.
-    cutoffs : ndarray, shape (P,)
-        Ascending, within [0, 1]. A score equal to the cutoff means not to act.
     """
     rows, right = np.atleast_2d(count), np.atleast_2d(hits)
-    loss = np.empty((len(right), cutoffs.size))
-    place_of_score = np.searchsorted(cutoffs, score, side="left")
-    wide = cutoffs.size + 1
-    for fits in isotonic_fits(rows, right):
+    loss = np.empty((len(right), LOSS_CUTOFFS.size))
+    place_of_score = np.searchsorted(LOSS_CUTOFFS, score, side="left")
+    wide = LOSS_CUTOFFS.size + 1
+    for fits in curve_fits.isotonic_fits(rows, right):
         checkpoint()
         score_place = np.broadcast_to(place_of_score, fits.used.shape)[fits.used]
         p = np.broadcast_to(score, fits.used.shape)[fits.used]
         q = fits.per_step(fits.level)
-        fitted_place = fits.per_step(np.searchsorted(cutoffs, fits.level, side="left"))
+        fitted_place = fits.per_step(np.searchsorted(LOSS_CUTOFFS, fits.level, side="left"))
         # Rows with p <= mu < q should be acted on but are not; rows with q <= mu < p should not be but are.
         weight = np.sign(q - p) * rows[fits.samples][fits.used]
         first_cell = fits.per_step(fits.sample * wide)
@@ -547,6 +541,6 @@ def decision_loss(
             for sums, value in zip(total, (weight * q, weight), strict=True):
                 sums += sign * np.bincount(first_cell + ends, value, minlength=size)
         of_q, some = np.cumsum(total.reshape(2, -1, wide), axis=-1)[..., :-1]
-        loss[fits.samples] = (of_q - some * cutoffs) / rows[fits.samples].sum(axis=-1)[:, None]
-    loss = np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs)
-    return np.asarray(loss.reshape(*np.shape(hits)[:-1], cutoffs.size))
+        loss[fits.samples] = (of_q - some * LOSS_CUTOFFS) / rows[fits.samples].sum(axis=-1)[:, None]
+    loss = np.maximum(loss, 0) / np.maximum(LOSS_CUTOFFS, 1 - LOSS_CUTOFFS)
+    return np.asarray(loss.reshape(*np.shape(hits)[:-1], LOSS_CUTOFFS.size))

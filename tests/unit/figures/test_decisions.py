@@ -14,7 +14,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.calibration_map import CalibrationCurve
 from calviz.figures.decision_cost import Decision
-from calviz.figures.net_benefit import DecisionLoss, NetBenefit, decision_loss
+from calviz.figures.net_benefit import LOSS_CUTOFFS, DecisionLoss, NetBenefit, decision_loss
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
 from calviz.sample.cutoff_and_grades import at_cutoff, decidable
@@ -252,14 +252,14 @@ def test_counts_of_weighted_rows_are_rows_and_shares_are_by_weight():
 
 def test_by_hand():
     # One score of 0.3, half of its rows hits: between 0.3 and 0.5 it should be acted on, and is not.
-    cutoffs = np.array([0.1, 0.3, 0.4, 0.5, 0.7])
-    result = decision_loss(np.array([0.3]), np.array([4.0]), np.array([2.0]), cutoffs)
-    assert result == pytest.approx([0, 0.2 / 0.7, 0.1 / 0.6, 0, 0])
+    at = np.searchsorted(LOSS_CUTOFFS, [0.1, 0.3, 0.4, 0.5, 0.7])
+    result = decision_loss(LOSS_CUTOFFS[at[1:2]], np.array([4.0]), np.array([2.0]))
+    assert result[at] == pytest.approx([0, 0.2 / 0.7, 0.1 / 0.6, 0, 0])
     # A second one of 0.8 without doubt: at 0.9 those should be acted on as well.
-    result = decision_loss(
-        np.array([0.3, 0.8]), np.array([3.0, 1.0]), np.array([0.0, 1.0]), np.array([0.2, 0.9])
+    result = decision_loss(np.array([0.3, 0.8]), np.array([3.0, 1.0]), np.array([0.0, 1.0]))
+    assert result[np.searchsorted(LOSS_CUTOFFS, [0.2, 0.9])] == pytest.approx(
+        [0.75 * 0.2 / 0.8, 0.25 * 0.1 / 0.9]
     )
-    assert result == pytest.approx([0.75 * 0.2 / 0.8, 0.25 * 0.1 / 0.9])
 
 
 def test_against_the_gain_of_acting():
