@@ -110,7 +110,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     point_of = _slider(figure, settings, method)
     choice, before = point_of(figure), point_of(curves[-1])
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
-    wrong = _of_slices(sample, kept, choice)
+    wrong = _of_slices(sample, kept, choice) if choice.wrong is None else choice.wrong
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
     say(choice.headline + where)
     first = st.container()
@@ -199,12 +199,13 @@ def _slider(
     if promised is None:
         return lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
-    words, refused = promised.reading(), promised.refuted
+    words, refused = replace(promised, wrong="").reading(), promised.refuted
     return lambda curve: replace(
         curve.at_threshold(at),
         sentence=words,
         refused=refused,
-        promise=curve.promise(at, allowed / 100),
+        promise=curve.promise(at, allowed / 100) or promised.headline,
+        wrong=keep_units_together(promised.wrong),
     )
 
 

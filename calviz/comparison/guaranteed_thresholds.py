@@ -79,6 +79,8 @@ class ThresholdChoice:
         Whether the risk of the other rows is larger than the target, at a level of 1 % (of all groups and risks together).
     missed : str
         `missed_words` of the other rows, without groups.
+    wrong : str
+        `wrong_where_kept` of the other rows, without groups, for error alone.
     """
 
     of: str | tuple[str, ...]
@@ -98,6 +100,7 @@ class ThresholdChoice:
     kept_as: str = ""
     refuted: bool = False
     missed: str = ""
+    wrong: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as in the JSON of ``calviz threshold``."""
@@ -153,7 +156,15 @@ class ThresholdChoice:
             words = f"It cannot be promised that {promise}: {threshold}, chosen {chosen}, breaks that beyond noise"
         else:
             words = f"From {threshold} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
-        return f"{words}{self._seen()}. {self.fit.remark}".rstrip()
+        return " ".join(filter(None, (f"{words}{self._seen()}.", self.fit.remark, self.wrong)))
+
+    @property
+    def headline(self) -> str:
+        """What is kept of the rows that check the promise, and how much of it is right; "" if that is none."""
+        if self.kept is None or not isinstance(self.observed, float):
+            return ""
+        but = self.missed and f", but {self.missed}"
+        return f"Keep {percent(self.kept)} of the rows: {percent(1 - self.observed)} are right{but}"
 
     def _seen(self) -> str:
         if self.kept is None:
@@ -322,6 +333,10 @@ def threshold(
                 rarer, partial(np.less_equal, choice.threshold - _ROUNDING)
             ),
         )
+        if names == ("error",):
+            most = f"at most {percent(targets[0])}"
+            wrong = risk_tests.wrong_where_kept(judged, kept, targets[0], most)
+            choice = replace(choice, wrong=wrong)
         return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
     kept = np.zeros(events.score.size, dtype=np.bool_)

@@ -78,6 +78,8 @@ class ReferralChoice:
         `RiskCoverage.promise`, where there is one.
     missed : str
         `missed_words` of the kept rows.
+    wrong : str or None
+        `wrong_where_kept` of the rows that check a promise; None if there are none.
     """
 
     coverage: float
@@ -93,6 +95,7 @@ class ReferralChoice:
     rows: str = "the rows"
     promise: str = ""
     missed: str = ""
+    wrong: str | None = None
 
     @property
     def headline(self) -> str:

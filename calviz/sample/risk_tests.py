@@ -470,9 +470,10 @@ def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str)
     events = replace(events, score=np.full(events.n, most), hit=~events.hit)
     terms = slice_tests.row_terms(events, sample.weights)
     columns = () if data.cells is not None else predictions.usual_columns(data)
-    if predictions.has_score(data):
+    if data.cells is None and isinstance(data, predictions.Predictions):
         # Of two classes, what is kept is one end of the score or the other.
-        columns = (*(name for name in columns if name != SCORE), PREDICTED)
+        own = {PREDICTED, SCORE} if predictions.has_score(data) else {PREDICTED}
+        columns = (*(name for name in columns if name not in own), PREDICTED)
     found: list[tuple[str, float, float, float]] = []
     for name, factor in predictions.sliced_columns(data, columns, LEAST_KEPT)[0].items():
         size = len(factor.levels)

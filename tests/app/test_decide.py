@@ -773,8 +773,7 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     app = upload(open_page(), "posts.csv", _moderated()).open("risk_coverage")
     app = quiet(app.slider(key="allowed").set_value(20.0).run())
     every = calviz.threshold(data, 0.2)
-    kept = RiskCoverage.compute(data).at_threshold(every.threshold)
-    assert plain(app.title[0].value).replace("\xa0", " ") == kept.headline
+    assert plain(app.title[0].value).replace("\xa0", " ").startswith(every.headline)
     app = quiet(app.multiselect(key="predicted").set_value(["hate", "spam"]).run())
     curve = RiskCoverage.compute(data, predicted=["spam", "hate"])
     promised = calviz.threshold(data, 0.2, predicted=["spam", "hate"])

@@ -108,13 +108,21 @@ def test_on_paper_a_figure_is_on_the_page_of_its_heading():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("preset", "most"), [("one-page", 1), ("default", 6)])
-def test_presets_keep_their_number_of_pages(browser, preset, most):
-    loaded = read("sample_data/digits.parquet")
-    data = loaded.models["MLP"]
-    subject = Subject(
-        Sample.of(data, split="test"), title="digits", origin=Origin.of(loaded), whole=data
-    )
+@pytest.mark.parametrize(
+    ("file", "model", "preset", "most"),
+    [
+        ("digits", "MLP", "one-page", 1),
+        ("digits", "MLP", "default", 6),
+        # The longest verdicts, in two paragraphs.
+        ("breast_cancer", "naive Bayes", "one-page", 1),
+    ],
+)
+def test_presets_keep_their_number_of_pages(browser, file, model, preset, most):
+    loaded = read(f"sample_data/{file}.parquet")
+    data = loaded.models[model]
+    split = "test" if "test" in data.split_names else None
+    sample = Sample.of(data, split=split)
+    subject = Subject(sample, title=file, origin=Origin.of(loaded), whole=data)
     report = bind([make_part(subject, sections=preset_sections(preset, subject))]).dated()
     try:
         printed = to_pdf(report.html())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from calviz.core import errors, words
 from calviz.core.words import counted, decimal, points, share_cell, shorten, signed_points, whole
 from calviz.figures import calibration_map, corp
@@ -120,6 +122,9 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
             caption=caption(subject, TITLES[mode]),
             formats=_CLASS_COLUMNS,
         )
+    ranges = [b.band[0] for b in views.values() if b.band is not None]
+    if not any(np.isfinite(low).any() for low in ranges):
+        return
     yield Note(
         "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files."
         + " By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the "

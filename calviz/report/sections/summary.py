@@ -170,16 +170,14 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 def no_fix_words(verdict: Verdict) -> str:
     """Say that nothing is found that one map of few parameters corrects for all rows; "" if there is."""
     if verdict.elsewhere:
-        return (
-            f"{verdict.alone} Group-wise calibration, compared on Recalibrate, moves it by itself."
-        )
+        return f"{verdict.alone} Group-wise calibration moves it by itself."
     where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
     if verdict.ended:
         return ENDED
     if verdict.changed_where:
         where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
-        return f"No map of all rows repairs {where} without moving the others: Recalibrate fits one for it."
+        return f"No map of all rows repairs {where} without moving the others: it takes one of its own."
     if verdict.changed:
         return NOT_SINCE
     if verdict.classes_off:
@@ -192,7 +190,7 @@ def no_fix_words(verdict: Verdict) -> str:
 def simple_words(verdict: Verdict) -> str:
     """What is said of a recalibrator that was not compared with others."""
     apart = "One map moves all rows alike: slices that are off by another amount than the rest may stay so. "
-    more = "Recalibrate compares more methods, and may advise another."
+    more = "A comparison of more methods may advise another."
     return apart * bool(verdict.slices_off) + more
 
 

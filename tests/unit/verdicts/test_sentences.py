@@ -272,7 +272,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert times.headline.startswith("'a' is 3")
     assert times.beyond_headline == "Too low by 1.6 points (95 % CI 1.4 to 1.9)."
     # What is off in two slices each its own way, no single map corrects.
-    alone = f"No map of all rows repairs {place[:10]} without moving the others: Recalibrate fits one for it"
+    alone = f"No map of all rows repairs {place[:10]} without moving the others: it takes one of its own"
     assert no_fix_words(v) == f"{alone}."
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
@@ -313,7 +313,9 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
     assert f"{more} other slices are off only by rows shared with region = 0." in f.message
     # No map of all rows is offered.
-    alone = "No map of all rows repairs region = 0 without moving the others: Recalibrate fits one for it"
+    alone = (
+        "No map of all rows repairs region = 0 without moving the others: it takes one of its own"
+    )
     assert no_fix_words(v) == f"{alone}."
     assert v.in_places
     assert not replace(v, in_reverse=True).in_places
