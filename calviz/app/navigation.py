@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.navigation.page import Page
@@ -27,14 +27,16 @@ from streamlit.navigation.page import Page
 from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
 from calviz.app.session import Settings, cached_results, current, has_current, look_at_slice, md
-from calviz.comparison.judging import Judged, judged_file, may_be_judged
 from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import counted, full_sentence, keep_units_together
-from calviz.data.judge_columns import read_judge
+from calviz.data.judge_columns import may_be_judged, read_judge
 from calviz.data.reading import project_root
 from calviz.sample.cutoff_and_grades import has_grades
 from calviz.sample.sample import event_rate_if_rare, where_words
+
+if TYPE_CHECKING:
+    from calviz.comparison.judging import Judged
 
 
 @dataclass(frozen=True)
@@ -342,6 +344,8 @@ def judged_by(chosen: Settings, by: str | None = "", question: str | None = None
 
 @cached_results(4)
 def _judged(key: str, by: str | None, question: str | None, words: tuple[str, ...], _settings: Settings) -> Judged:  # fmt: skip
+    from calviz.comparison.judging import judged_file
+
     entry = _settings.entry
     names = words + (entry.options.class_names or ())
     return judged_file(entry.source, entry.loaded, _settings.whole.name, names, by, question)

@@ -774,16 +774,9 @@ def judged_file(source: Any, loaded: Loaded, model: str, names: Sequence[str], b
     NotAvailable, InputError
         If the file has no columns of a judge and of people, and as `judged`.
     """
-    if not may_be_judged(loaded):
+    if not judge_columns.may_be_judged(loaded):
         raise NotAvailable("the file has no judge.")
     of = (loaded.recognition.model_column, model)
     if by == "":
         by = judge_columns.to_compare(loaded.models[model].groups, MOST_COMPARED)
     return judged(judge_columns.read_judge(source, by=by, cluster=cluster, class_names=names, name=loaded.file, of=of))  # fmt: skip
-
-
-def may_be_judged(loaded: Loaded) -> bool:
-    """Whether columns of a file may be those of a judge and of people."""
-    confidence = loaded.roles.confidence
-    usual = judge_columns.usual_columns_of_judges(loaded.recognition.columns)
-    return None not in usual or (confidence is not None and confidence.predicted is not None)

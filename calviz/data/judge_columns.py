@@ -28,6 +28,7 @@ from calviz.data.format import (
     known_columns,
     short,
 )
+from calviz.data.loaded import Loaded
 from calviz.data.other_columns import long_forms
 from calviz.data.roles import BELOW_CHANCE, TableView
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
@@ -260,6 +261,13 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
     by_name = {plain(name): name for name in reversed(list(names))}
     judge, human = (next(filter(by_name.get, known), None) for known in (JUDGES, HUMANS))
     return judge and by_name[judge], human and by_name[human]
+
+
+def may_be_judged(loaded: Loaded) -> bool:
+    """Whether columns of a file may be those of a judge and of people."""
+    confidence = loaded.roles.confidence
+    usual = usual_columns_of_judges(loaded.recognition.columns)
+    return None not in usual or (confidence is not None and confidence.predicted is not None)
 
 
 def columns_of_judges(table: Table) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from calviz.comparison import comparison_results, judging, learning_curves
+from calviz.comparison import comparison_results, learning_curves
 from calviz.core import entry_specs, errors, predictions, registry
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
 from calviz.core.words import p_number, share_cell, shorten, signed_points, whole
@@ -29,6 +29,7 @@ from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, pr
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from calviz.comparison.judging import Judged
 
 #: Largest number of table rows shown on a page; the table's file holds all of them.
 MOST_ROWS = 1_000
@@ -372,7 +373,7 @@ class Subject:
     grades: str | None = None
     sites: str | None = None
     whole: predictions.Dataset | None = None
-    judged: judging.Judged | None = None
+    judged: Judged | None = None
 
     @property
     def name(self) -> str:

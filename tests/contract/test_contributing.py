@@ -437,6 +437,8 @@ def _promises(folder: Path) -> None:
     judged = pd.DataFrame({"system": system, "judge": (p > 0.5).astype(int), "human": human})
     judged = judged.assign(question=np.arange(240) // 2, task=np.resize(["x", "y", "z"], 240))
     judged.to_csv(folder / "judged.csv", index=False)
+    of_two = pd.concat([judged.assign(model=name) for name in ("gpt", "llama")])
+    of_two.to_csv(folder / "judges.csv", index=False)
     posts = pd.DataFrame(rng.dirichlet([1, 1, 1], 600), columns=["p_ok", "p_spam", "p_hate"])
     posts["label"] = posts.idxmax(axis=1).str.removeprefix("p_")
     posts.to_csv(folder / "posts.csv", index=False)
