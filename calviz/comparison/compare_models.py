@@ -253,6 +253,8 @@ def _is_better_without(slice_: BetterWhere, comparison: ModelComparison) -> bool
     return paired.metrics[slice_.metric].difference(slice_.better, slice_.other).verdict == "better"
 
 
+#: Split of the rows that a map was fitted on, in a calibrated file.
+FITTED = "calibration"
 #: Folds in which each model is cross-fitted where no split is there to fit on.
 FOLDS = 5
 #: Differences of log loss or Brier score up to this are none.
@@ -418,10 +420,9 @@ def same_rows(
     if isinstance(models, Alignment):
         aligned = models
     else:
-        by_name = _by_name(models)
-        if split is not None:
-            by_name = _split(by_name, split)
-        aligned = align(by_name)
+        taken, notes = _split(_by_name(models), split)
+        aligned = align(taken)
+        aligned = replace(aligned, notes=(*aligned.notes, *notes))
     matched = aligned.models
     mask = rows_where(next(iter(matched.values())), where)
     if mask is not None:
@@ -459,14 +460,28 @@ def _by_name(models: Models) -> dict[str, Dataset]:
     return by_name
 
 
-def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:
-    if not any(split in m.split_names for m in models.values()):
-        names = dict.fromkeys(s for m in models.values() for s in m.split_names)
-        raise errors.InputError(
-            f"there is no split '{split}'",
-            remedy=f"known: {', '.join(names)}" if names else "leave the split out",
-        )
-    return {name: m.split(split) if split in m.split_names else m for name, m in models.items()}
+def _split(models: NamedModels, split: str | None) -> tuple[NamedModels, list[str]]:
+    """Return the rows of the split in each model that has it, and notes: on rows that only some have in it, or that may have fitted one."""
+    level = FITTED if split is None else split
+    of = {name: m.splits for name, m in models.items() if m.splits and level in m.split_names}
+    if split is None:
+        words = f"'{{}}' may have been fitted on the {{}} of its split '{FITTED}'."
+        size = {name: counted(s.counts()[FITTED], "row") for name, s in of.items()}
+        notes = [words.format(shorten(name), rows) for name, rows in size.items()]
+        return models, notes * (len(of) < len(models))
+    if not of:
+        names = ", ".join(dict.fromkeys(s for m in models.values() for s in m.split_names))
+        remedy = f"known: {names}" if names else "leave the split out"
+        raise errors.InputError(f"there is no split '{split}'", remedy=remedy)
+    # The same rows in one order may be split in several ways: a calibrated file says of half of a split that its map was fitted there.
+    inside = [s.mask(split) for s in of.values()]
+    with suppress(errors.InputError):
+        if any(m.ids is None for m in models.values()) and align(models).by == "order":
+            rows = np.flatnonzero(np.all(inside, axis=0))
+            few = int(np.any(inside, axis=0).sum()) - rows.size
+            words = f"{counted(few, 'row')} left out: not of split '{shorten(split)}' in every file that has it."
+            return {k: m.take(rows) for k, m in models.items()}, [words] * bool(few)
+    return {k: m.split(split) if k in of else m for k, m in models.items()}, []
 
 
 NamedModels = Mapping[str, Dataset]

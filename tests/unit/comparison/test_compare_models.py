@@ -312,6 +312,31 @@ def test_a_split_is_taken_from_each_model_that_has_it(models):
         compare_models(models, split="train")
 
 
+def test_a_file_is_compared_with_its_calibrated_copy_on_the_rows_that_both_judge(models):
+    """The copy calls a part of the split 'calibration', on which the map was fitted; other copies have splits of which the source has none."""
+    source, rows = models[0], np.arange(600)
+    splits = np.where(rows < 300, "train", np.where(rows % 3, "test", "calibration"))
+    copy = replace(models[1], splits=Factor.of(splits))
+    for order in ({"source": source, "copy": copy}, {"copy": copy, "source": source}):
+        found = compare_models(order, ["brier"], split="test", resamples=50)
+        assert found.rows == 200
+        assert found.alignment.notes[1:] == (
+            "100 rows left out: not of split 'test' in every file that has it.",
+        )
+        wanted = calviz.evaluate(copy, ["brier"], split="test")["brier"].value
+        assert found["copy"].metrics["brier"].value == wanted
+    plain = {"source": replace(source, splits=None), "copy": copy}
+    assert compare_models(plain, ["brier"], split="test", resamples=50).rows == 200
+    found = compare_models(plain, ["brier"], resamples=50)
+    assert found.rows == 600
+    assert found.alignment.notes[1:] == (
+        "'copy' may have been fitted on the 100 rows of its split 'calibration'.",
+    )
+    disjoint = {"source": source, "copy": replace(copy, splits=Factor.of(np.roll(splits, 300)))}
+    with pytest.raises(InputError, match="cannot be matched"):
+        compare_models(disjoint, ["brier"], split="test")
+
+
 def test_a_model_that_cannot_be_evaluated_is_a_row_with_its_reason(models):
     m = models[0]
     right = m.probs.argmax(axis=1) == m.labels
