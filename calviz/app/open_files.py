@@ -88,8 +88,9 @@ DEFAULT_KEY = SAMPLES[0].key
 DATA, READING, FILE = "data", "reading", "file"
 
 _FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
-_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
+_WAITING_LINK, _IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
 _PAGE, _STEP, _FIRST, _HELD = "calviz.page", "calviz.view", "calviz.first", "calviz.held"
+_ASKED = "calviz.asked"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,12 @@ def find_again(secret: str) -> None:
     """Open what the session with this secret holds, and the link that waits for it; nothing if that session is gone."""
     # The same entries, which never change, in a dict of this session: the other one may go on.
     if (found := _BY_SECRET.get(secret)) is not None:
+        asked, reading = st.session_state.get(_ASKED, (None, None))
+        mine = files().get(asked)
         files().update(dict(found))
+        # The file that this address names stays read as the address says.
+        if mine is not None and reading != encode_options(files()[asked].options):
+            files()[asked] = mine
         files().maps |= found.maps
         if (failure := unreadable_file()) is not None and found:
             answered = [key for key, entry in found.items() if entry.source == failure.source]
@@ -173,9 +179,7 @@ def find_again(secret: str) -> None:
     link = waiting_link()
     if link is not None and link.key in files():
         select(link.key)
-        # As the link says: a reading that is the same text may hold more than a link may say.
-        if (reading := link.query.get(READING, "")) != encode_options(current().options):
-            _read_as(decode_options(reading))
+        _read_as(link.query.get(READING, ""))
         _apply_waiting_link(link.key)
 
 
@@ -531,15 +535,17 @@ def follow_address(page: str) -> None:
         The page of this run: going to another page drops the address's parameters, which is not a
         request for other data.
     """
-    requested = st.query_params.get(DATA)
+    requested, reading = st.query_params.get(DATA), st.query_params.get(READING)
     if _CURRENT not in st.session_state:
         _start_session(requested)
     elif (
-        requested != st.session_state.get(_DATA_IN_ADDRESS)
-        and page == st.session_state.get(_PAGE)
+        (requested, reading) != st.session_state.get(_IN_ADDRESS)
+        and (page == st.session_state.get(_PAGE) or (requested and is_history_step()))
         and (key := requested or st.session_state.get(_FIRST, DEFAULT_KEY)) in titles()
     ):
         select(key)
+        if requested and is_history_step():
+            _read_as(reading or "")
     if page != st.session_state.get(_PAGE):
         # What a link asks for holds in place of what its widget kept.
         for name in st.query_params:
@@ -568,6 +574,7 @@ def _of_server() -> Path | None:
 def _start_session(requested: str | None) -> None:
     if (path := _of_server()) is not None:
         open_file(path.name, path)
+    st.session_state[_ASKED] = requested, st.query_params.get(READING, "")
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
         select(DEFAULT_KEY)
@@ -575,17 +582,18 @@ def _start_session(requested: str | None) -> None:
     if requested is not None and requested in titles():
         select(requested)
         # Only now is it known that the address means this file, and says how it is read.
-        _read_as(decode_options(st.query_params.get(READING, "")))
+        _read_as(st.query_params.get(READING, ""))
     elif requested is not None:
         st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
         if path is not None and unreadable_file() is not None and READING in st.query_params:
             open_file(path.name, path)  # as the link says, which may answer what it asks
 
 
-def _read_as(options: ReadingOptions) -> None:
-    """Read the current file again if it was read in another way; sample sets are read in one."""
-    entry = current()
-    if entry.source is not None and options != entry.options:
+def _read_as(reading: str) -> None:
+    """Read the current file again if it was read in another way than an address says; sample sets are read in one."""
+    entry, options = current(), decode_options(reading)
+    # A reading that is the same text may hold more than an address may say.
+    if entry.source and options != entry.options and reading != encode_options(entry.options):
         open_file(entry.title, entry.source, options)
 
 
@@ -621,9 +629,12 @@ def _write_address() -> None:
     # Without a name, the address means what the server shows first, and what a file waits for an answer beside.
     if parameters[DATA] == DEFAULT_KEY and (_of_server() is None or unreadable_file() is not None):
         parameters[DATA] = None
-    for name, value in parameters.items():
-        write_parameter(name, value)
-    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
+    # At once, empty before they are removed: no step of the history names one file and how another is read.
+    if changed := {n: v or "" for n, v in parameters.items() if v != st.query_params.get(n)}:
+        st.query_params.update(changed)
+    for name in changed:
+        write_parameter(name, parameters[name])
+    st.session_state[_IN_ADDRESS] = parameters[DATA], parameters[READING]
 
 
 def write_parameter(name: str, value: str | None) -> None:
@@ -874,7 +885,7 @@ def open_view(view: SavedView) -> None:
         return
     select(view.key)
     st.session_state.pop(_WAITING_LINK, None)
-    _read_as(decode_options((view.settings.get(READING) or ("",))[-1]))
+    _read_as((view.settings.get(READING) or ("",))[-1])
     if current().loaded.digest != view.digest:
         queue_note("The sample data have changed since this view was saved: numbers may differ.")
     _request_step(view)

@@ -377,7 +377,8 @@ def headline(views: Sequence[ClassBars]) -> tuple[str, bool]:
     ]
     if not parts:
         unseen = next((view.unseen for view in judged if view.unseen), "")
-        none = "No class is outside the range that a calibrated model would show"
+        nouns = [_NOUNS[view.mode][0] for view in judged] if len(judged) < len(views) else ["class"]
+        none = f"No {' or '.join(nouns)} is outside the range that a calibrated model would show"
         return f"{none}{_and(unseen)}.", False
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 

@@ -3,6 +3,7 @@
 import ast
 import errno
 import html
+import json
 import math
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from calviz.core.blocks import Stopped
 from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
 from calviz.core.events import Reduction
 from calviz.core.words import distinct, file_size, number, shorten
+from calviz.data import ReadingOptions
 from calviz.data.reading import SAMPLES
 from calviz.verdicts.evaluation import Written
 from tests.app.pages import PATIENCE, app_of
@@ -311,6 +313,60 @@ def test_a_file_that_is_open_in_another_reading_than_that_of_a_link_is_read_as_i
     open_files.find_again(before.secret)
     assert "ward" not in open_files.current().loaded.first.groups
     assert "ward" in before[key].loaded.first.groups
+
+
+@pytest.mark.parametrize("reading", [{}, {"groups": ["*", "!ward"]}])
+def test_the_file_of_the_server_that_an_address_names_stays_read_as_it_says(
+    monkeypatch, tmp_path, reading
+):
+    rows = "".join(f"0.{i % 9 + 1},{i % 2},{i % 3}\n" for i in range(60))
+    path = tmp_path / "p.csv"
+    path.write_text(f"p,label,ward\n{rows}")
+    monkeypatch.setenv(open_files.OPEN_VARIABLE, str(path))
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    of_tab = ReadingOptions(groups=("*", "!ward") if not reading else None)
+    key = open_files.open_file("p.csv", path, of_tab).key
+    open_files.open_file("other.csv", b"p,label\n" + b"0.2,0\n0.7,1\n" * 20)
+    before = open_files.files()
+    # The same tab is loaded again, at another address.
+    query = {open_files.DATA: key} | ({open_files.READING: json.dumps(reading)} if reading else {})
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    monkeypatch.setattr(open_files.st, "query_params", query)
+    open_files.follow_address("overview")
+    open_files.find_again(before.secret)
+    assert open_files.current_key() == key
+    assert ("ward" in open_files.current().loaded.first.groups) is not bool(reading)
+    assert {*open_files.files()} == {*before}
+    # An address without a name says nothing of it: what the tab answered holds.
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    monkeypatch.setattr(open_files.st, "query_params", {})
+    open_files.follow_address("overview")
+    open_files.find_again(before.secret)
+    assert open_files.files()[key].options == of_tab
+
+
+@pytest.mark.parametrize("page", ["overview", "classwise"])
+def test_a_step_back_reads_the_file_as_its_address_says(monkeypatch, page):
+    rows = "".join(f"0.{i % 9 + 1},{i % 2},{i % 3}\n" for i in range(60)).encode()
+    monkeypatch.setattr(open_files.st, "session_state", {})
+    monkeypatch.setattr(open_files.st, "query_params", query := {})
+    open_files.follow_address("overview")
+    plain = open_files.open_file("p.csv", b"p,label,ward\n" + rows)
+    open_files.follow_address("overview")
+    before = dict(query)
+    without = ReadingOptions(groups=("*", "!ward"))
+    open_files.open_file("p.csv", b"p,label,ward\n" + rows, without)
+    open_files.follow_address("overview")
+    # Only such a step: the query that comes with a click may be of before the address was written.
+    for is_step, where in ((False, "overview"), (True, page)):
+        after = dict(query)
+        query.clear()
+        query.update(before)
+        monkeypatch.setattr(open_files, "is_history_step", lambda step=is_step: step)
+        open_files.follow_address(where)
+        assert (open_files.current().options == plain.options) is is_step
+        assert dict(query) == (before if is_step else after)
+    assert [*open_files.files()] == [plain.key]
 
 
 # ---------------------------------------------------------------- caches

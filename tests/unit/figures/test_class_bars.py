@@ -1,6 +1,7 @@
 """Classes: bars and confusion."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -118,6 +119,14 @@ def test_colour_legend_order_and_words_go_by_the_range(mode):
     assert not {"Overconfident", "Too high", "More confident than if calibrated"} & set(names)
     assert headline([figure]) == (
         "No class is outside the range that a calibrated model would show.",
+        False,
+    )
+    # Where another view has no range, as by true class in clusters, that says nothing of it.
+    one = {"true-class": "true class", "one-vs-rest": "class against the rest"}.get(
+        mode, "predicted class"
+    )
+    assert headline([figure, replace(figure, band=None, no_range="clusters")]) == (
+        f"No {one} is outside the range that a calibrated model would show.",
         False,
     )
     # One class that is said too often, and too surely.
