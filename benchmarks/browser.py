@@ -235,7 +235,7 @@ def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[
         times = []
         for turn in range(TURNS):
             page.wait_for_timeout(400)
-            share = 0.97 - turn / DEFAULT_BINS
+            share = 0.94 - turn / DEFAULT_BINS
             at = (area["x"] + share * area["width"], area["y"] + area["height"] / 2)
             before = page.locator("[data-testid=stMain] h3", has_text="Bin ").all_inner_texts()
             times.append(timed(page, pid, partial(page.mouse.click, *at), OTHER_BIN, before))
