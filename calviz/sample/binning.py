@@ -565,7 +565,7 @@ _EXTREME = 1e-6
 
 @claim(
     "worst-bin",
-    says="furthest beyond noise between 0.8 and 0.9; where it promises 85 of 100, expect about 70 (between 62 and 76)",
+    says="furthest off on new rows between 0.8 and 0.9; where it promises 85 of 100, expect about 70 (between 62 and 76)",
     chosen="the bin with the largest gap to expect of those outside their interval",
     adjusted="interval of all bins together; the number is that of a recalibration curve, shrunk by what is not significant",
 )

@@ -141,11 +141,11 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     written = words.gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
-        f"Furthest beyond noise {worst.where} ({worst.row_words}): {score} "
+        f"Furthest off on new rows {worst.where} ({worst.row_words}): {score} "
         f"{words.percent(worst.mean_score, decimals)} but {hit} {words.percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {words.expected_gap(worst.expected_gap)} (95 % CI {words.points(ends[0], written)} to "
         f"{words.points(ends[1], written)}).",
-        f"Furthest beyond noise {worst.place}: {words.expected_gap(worst.expected_gap)}",
+        f"Furthest off on new rows {worst.place}: {words.expected_gap(worst.expected_gap)}",
     )
 
 

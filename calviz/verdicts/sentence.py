@@ -262,7 +262,9 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
-        tail = "" if worst is None or worst is against else f", furthest beyond noise {worst.place}"
+        tail = (
+            "" if worst is None or worst is against else f", furthest off on new rows {worst.place}"
+        )
         if against is not None and (worst is against or not against.slight):
             tail += f", but {words.expected_gap(against.expected_gap)} {against.place}"
         head = _by(evidence, sample, size)
@@ -602,7 +604,7 @@ class _Sentences:
             return f"{v.changed}."
         if worst is not None:
             return (
-                f"Beyond chance it is furthest off where it says {worst.percents} percent: on these {worst.row_words} it said "
+                f"On new rows it will be furthest off where it says {worst.percents} percent: on these {worst.row_words} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise and self.group is None:

@@ -70,7 +70,7 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     # The title has the gap, the line below it the rest.
     assert "points too high" in app.title[0].value
     assert "Mean confidence" in text_of(app)
-    assert "Furthest beyond noise between 0.87 and 0.93 (" not in text_of(app)
+    assert "Furthest off on new rows between 0.87 and 0.93 (" not in text_of(app)
     # The rows of a range are those of its bins, spread over classes and slices that add up to them.
     assert [tab.label for tab in app.tabs][:4] == [
         "Rows",
@@ -126,13 +126,13 @@ def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_dr
     rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
     file = "\n".join(["label,p", *rows]).encode()
     app = quiet(upload(open_page(page="data"), "high.csv", file).open("reliability"))
-    assert "\nFurthest beyond noise between " in text_of(app)
+    assert "\nFurthest off on new rows between " in text_of(app)
     app.button(key="calviz.other_view").click().run()
     words = text_of(quiet(app))
     assert "this page looks at the top label" in words
     assert "points too high: mean score" in words.replace("\u00a0", " ")
     assert " Seen by the top label, " in words
-    assert "Furthest beyond noise between " not in words
+    assert "Furthest off on new rows between " not in words
 
 
 # ---- The page Class-wise

@@ -88,7 +88,7 @@ def test_cal001_and_cal002_name_size_and_place():
     high_end = 100 * (exact.high + ((exact.high - 0.6) / 0.25) ** 2 * further)
     head, tail = messages["CAL002"][0].message.split("; ")
     assert head == (
-        "Furthest beyond noise between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
+        "Furthest off on new rows between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
         f"(exact 95 % CI of 2 bins together {low:.1f} % to {high:.1f} %)"
     )
     assert tail == (

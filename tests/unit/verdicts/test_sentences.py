@@ -440,7 +440,7 @@ def test_the_worst_bin_and_mce_are_judged_alike():
     data = calviz.Predictions(probs=score, labels=hits)
     e = calviz.evaluate(data, ["mce"], bins=10, reduction="positive", ci=True, findings=True)
     (worst,) = [f for f in e.findings if f.code == "CAL002"]
-    assert worst.message.startswith("Furthest beyond noise between 0.7 and 0.8 (400 rows)")
+    assert worst.message.startswith("Furthest off on new rows between 0.7 and 0.8 (400 rows)")
     noise = Written(e["mce"]).noise(tail="upper", verdict=e.verdict)
     assert noise.startswith("within noise: 3 rows from 0.9 to 1.0")
     exact = stats.binomtest(1, 3).proportion_ci(1 - 0.05 / 3)
@@ -517,7 +517,7 @@ def test_a_slice_of_the_rows_of_the_worst_bin_has_no_size_of_its_own():
         data = calviz.Predictions(probs=p, labels=labels, groups={"band": bands.astype(str)})
         found = calviz.evaluate(Sample.of(data), findings=True)
         (slice_, bin_) = (f for f in found.findings if f.code in ("CAL017", "CAL002"))
-        assert bin_.short.startswith("Furthest beyond noise between 0.80 and 0.87: about 1")
+        assert bin_.short.startswith("Furthest off on new rows between 0.80 and 0.87: about 1")
         # Those above a score, which are all of it, are no slice beside it.
         assert slice_.short.startswith("1 of ")
         assert f"most clearly band = {bands[band == 12][0]}: {rows}" in slice_.short
@@ -531,7 +531,7 @@ def test_the_worst_bin_is_named_with_its_rows_if_these_are_few():
     found = calviz.evaluate(calviz.Predictions(probs=p, labels=labels), findings=True)
     assert "between 0.93 and 1.00 (17 rows)" in found.verdict.sentence
     (f,) = [f for f in found.findings if f.code == "CAL002"]
-    assert f.short.startswith("Furthest beyond noise between 0.93 and 1.00 (17 rows): about ")
+    assert f.short.startswith("Furthest off on new rows between 0.93 and 1.00 (17 rows): about ")
     assert f.message.count("17 rows") == 1
 
 

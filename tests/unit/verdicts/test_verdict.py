@@ -51,7 +51,7 @@ def test_overconfident_by_ten_points():
     assert v.interval.high - v.interval.low == pytest.approx(2 * 1.96 * 0.47 / 8_000**0.5, rel=0.15)
     pattern = (
         r"Overconfident by (9|10)\.\d points \(95 % CI \d+\.\d to \d+\.\d\) on 8,000 rows, "
-        r"furthest beyond noise between 0\.\d\d and 0\.\d\d\."
+        r"furthest off on new rows between 0\.\d\d and 0\.\d\d\."
     )
     assert re.fullmatch(pattern, v.sentence), v.sentence
     assert v.worst.gap > 0
@@ -66,7 +66,7 @@ def test_one_bin_is_called_the_worst():
     sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
     found = next(f for f in findings_of(sample) if f.code == "CAL002")
     assert found.short.startswith(
-        "Furthest beyond noise between 0.33 and 0.40: about 22.9 points too low"
+        "Furthest off on new rows between 0.33 and 0.40: about 22.9 points too low"
     )
     verdict = judged(sample)
     assert verdict.direction == "over"
@@ -74,7 +74,7 @@ def test_one_bin_is_called_the_worst():
         "on 4,860 rows, but about 22.9 points too low between 0.33 and 0.40."
     )
     assert explained(sample, verdict)[2].startswith(
-        "Beyond chance it is furthest off where it says between 33 and 40 percent"
+        "On new rows it will be furthest off where it says between 33 and 40 percent"
     )
 
 
@@ -90,7 +90,7 @@ def test_the_side_on_which_scores_are_off_the_other_way_is_named_too():
         sentence = judged(Sample(data)).sentence
         way, other = ("low", "high") if turned else ("high", "low")
         assert re.match(
-            rf"Forecasts too {way} by \d\.\d points .* on 16,000 rows, furthest beyond noise between 0\.\d\d and 0\.\d\d, "
+            rf"Forecasts too {way} by \d\.\d points .* on 16,000 rows, furthest off on new rows between 0\.\d\d and 0\.\d\d, "
             rf"but about \d\.\d points too {other} between \d\.\d\d and \d\.\d\d\.$",
             sentence,
         ), sentence
@@ -103,7 +103,7 @@ def test_a_slight_error_of_the_other_side_is_left_out():
     sample = Sample(calviz.Predictions(probs=scores, labels=hits))
     assert sample.once(collect_evidence).too_low.slight
     assert judged(sample).sentence.endswith(
-        "on 60,000 rows, furthest beyond noise between 0.73 and 0.80."
+        "on 60,000 rows, furthest off on new rows between 0.73 and 0.80."
     )
 
 
