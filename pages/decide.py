@@ -23,7 +23,7 @@ from calviz.app.session import Settings, md, on_screen
 from calviz.comparison.judging import MOST_COMPARED, Judged
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction
-from calviz.core.words import shorten
+from calviz.core.words import counted, shorten
 from calviz.data.judge_columns import to_compare
 from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
@@ -81,7 +81,7 @@ def _summaries(chosen: Settings, sample: Sample, after: str) -> None:
         evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
     )
     st.caption(
-        f"These summaries rank by confidence{after}.",
+        f"These summaries rank {counted(sample.data.rows, 'row')} by confidence{after}.",
         help="The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
         "and so differ a little.",
     )

@@ -25,6 +25,7 @@ from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.words import (
+    counted,
     distinct,
     keep_units_together,
     percent,
@@ -40,6 +41,8 @@ from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
 _CURVE, _SET_ON = "risk.curve", "set-on"
+#: Curves of these rows by a ranking, before the map last.
+_CurvesOf = Callable[[Settings, RankedBy], list[RiskCoverage]]
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
@@ -101,14 +104,17 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     rankings = rankings_of(settings.whole)
     ranking, x, y = _ranking_and_axes(rankings)
     result = recalibrated(settings, method) if when(method) else None
-    if result is None:
-        curves = [replace(session.risk_coverage(settings, ranking), name=model_name(settings))]
-    else:
-        curves = list(reversed(result.curves[ranking]))
-    figure, *others = curves
+
+    def curves_of(rows: Settings, ranking: RankedBy) -> list[RiskCoverage]:
+        if result is not None:
+            return list(reversed(result.curves[ranking]))
+        return [replace(session.risk_coverage(rows, ranking), name=model_name(settings))]
+
+    rows, point_of = _slider(curves_of, ranking, settings, method)
+    figure, *others = curves = curves_of(rows, ranking)
     sample = chosen_rows(settings, method)
-    point_of = _slider(figure, settings, method)
-    choice, before = point_of(figure), point_of(curves[-1])
+    choice = point_of(figure)
+    before = point_of(curves[-1]) if others else choice
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
     wrong = _of_slices(sample, kept, choice) if choice.wrong is None else choice.wrong
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
@@ -124,12 +130,15 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
             st.markdown(words if rare else f"**{words}**")
         if wrong:
             st.markdown(f":material/warning: {md(wrong, 400)}")
+    if rows is not settings:
+        st.caption(f"Curve and table are of the {counted(figure.n, 'row')} that check this.")
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
+        rows = replace(settings, checking=("map", result.rows))
         sentence = keep_units_together(before.sentence)
         st.markdown(f"Before recalibration: {md(sentence, 1_000)}")
         draw_rows_words(result, same=same_curve(*curves))
-    others += _others(settings, figure, rankings, result)
+    others += _others(rows, figure, rankings, curves_of)
     others += _pinned(settings, ranking, when(method, "before"))
     _clickable(
         figure, ranking, settings.predicted, x=x, y=y, at=choice.coverage or None, others=others
@@ -162,20 +171,20 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
 
 
 def _slider(
-    figure: RiskCoverage, settings: Settings, method: str
-) -> Callable[[RiskCoverage], ReferralChoice]:
-    """Draw the slider; return a function that gives the chosen point of any curve."""
+    curves_of: _CurvesOf, ranking: RankedBy, settings: Settings, method: str
+) -> tuple[Settings, Callable[[RiskCoverage], ReferralChoice]]:
+    """Draw the slider; return the settings with the rows of the curve, and a function that gives the chosen point of any curve."""
     # Older links to a share do not name the choice, as it was the first.
     first = "share" if "keep" in st.query_params else "error"
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = session.choose_one("Choose by", _BY, default=first, key="by")
         if by == "threshold":
-            return _by_threshold(figure)
+            return settings, _by_threshold(curves_of(settings, ranking)[0])
         if by == "share":
             kept = st.slider(
                 "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
             )
-            return lambda curve: curve.at_threshold(curve.at_coverage(kept / 100).threshold)
+            return settings, lambda c: c.at_threshold(c.at_coverage(kept / 100).threshold)
         allowed = st.slider(
             "Errors allowed among the kept, %",
             0.0,
@@ -190,21 +199,25 @@ def _slider(
         )
         # What other rows check is the answer where it is about these scores.
         judged = settings.split is not None and not settings.where
-        plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
+        plain = ranking == "confidence" and method == session.NOT_RECALIBRATED
         if judged and plain and len(settings.whole.split_names) > 1:
             note = "Of the split in the bar, a half sets it; the other rows check the promise."
             choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
-        how = {"predicted": settings.predicted}
-        promised = _promised(settings, allowed / 100, **how) if plain else None
+        of = settings.predicted
+        promised = _promised(settings, allowed / 100, predicted=of) if plain else None
     if promised is None:
-        return lambda curve: curve.at_risk(allowed / 100)
+        return settings, lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
     words, refused = replace(promised, wrong="").reading(), promised.refuted
-    return lambda curve: replace(
+    rows = settings
+    if not np.array_equal(promised.judged, np.asarray(settings.row_numbers)):
+        how = repr((settings.split, promised.fit.how, settings.predicted))
+        rows = replace(settings, split=promised.evaluation.split, checking=(how, promised.judged))
+    return rows, lambda curve: replace(
         curve.at_threshold(at),
         sentence=words,
         refused=refused,
-        promise=curve.promise(at, allowed / 100) or promised.headline,
+        promise=curve.promise(at, allowed / 100),
         wrong=keep_units_together(promised.wrong),
     )
 
@@ -221,7 +234,8 @@ def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | N
         with suppress(CalvizError):
             return threshold(settings.whole, risk, choose_split=split, **of)
     with suppress(CalvizError):
-        return threshold(settings.sample.data, risk, **of)
+        found, numbers = threshold(settings.sample.data, risk, **of), settings.row_numbers
+        return found if numbers is None else replace(found, judged=numbers[found.judged])
     return None
 
 
@@ -345,26 +359,18 @@ def _pinned(settings: Settings, ranking: RankedBy, before: str) -> list[RiskCove
 
 
 def _others(
-    settings: Settings,
-    figure: RiskCoverage,
-    rankings: tuple[RankedBy, ...],
-    result: RecalibratedCurves | None,
+    rows: Settings, figure: RiskCoverage, rankings: tuple[RankedBy, ...], curves_of: _CurvesOf
 ) -> list[RiskCoverage]:
-    """Return the curves of other rankings and other models, if they are asked for; with a recalibration, of the judged rows."""
+    """Return the curves of other rankings and other models, if they are asked for, of the same rows."""
     others: list[RiskCoverage] = []
     with st.container(horizontal=True, gap="medium"):
         if len(rankings) > 1 and st.toggle(
             "Compare the rankings", key="compare", bind="query-params"
         ):
-            kinds = [r for r in rankings if r != figure.ranking]
-            curves = [
-                result.curves[r][1] if result else session.risk_coverage(settings, r) for r in kinds
-            ]
-            others += [replace(curve, name=figure.name) for curve in curves]
-        models, left_out = other_models_of(settings)
+            others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
+        models, left_out = other_models_of(rows)
         if (models or left_out) and other_models_wanted():
-            judged = None if result is None else result.rows
-            of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
+            of_models = [curve_of_model(rows, m, figure.ranking) for m in models]
             others += [curve for curve in of_models if curve is not None]
             for words in left_out:
                 st.caption(md(words, 400))
@@ -487,36 +493,23 @@ def _matched(
     return models["that"], ""
 
 
-def curve_of_model(
-    settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
-) -> RiskCoverage | None:
-    """Return the curve of another model, on the `judged` rows if given, else on the rows of the bar.
-
-    None if the model has no such ranking.
-    """
+def curve_of_model(settings: Settings, other: OpenModel, ranking: RankedBy) -> RiskCoverage | None:
+    """Return the curve of another model; None if it has no such ranking."""
     if other.data.kind == "confidence" and ranking != "confidence":
         return None
     if not {*settings.predicted} <= {*other.data.class_names}:
         return None
-    key = (*settings.rows_key, other.key, ranking, str(judged is not None), *settings.predicted)
+    key = (*settings.rows_key, other.key, ranking, *settings.predicted)
     with st.spinner("Ranking the other models …", show_time=True):
-        return _curve(key, settings, other, ranking, judged)
+        return _curve(key, settings, other, ranking)
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)
 def _curve(
-    key: tuple[str, ...],
-    _settings: Settings,
-    _other: OpenModel,
-    _ranking: RankedBy,
-    _judged: IntArray | None,
+    key: tuple[str, ...], _settings: Settings, _other: OpenModel, _ranking: RankedBy
 ) -> RiskCoverage:
     mask = _settings.mask()
-    data = _other.data
-    if _judged is not None:
-        data = data.take(_judged)
-    elif mask is not None:
-        data = data.take(np.flatnonzero(mask))
+    data = _other.data if mask is None else _other.data.take(np.flatnonzero(mask))
     curve = RiskCoverage.compute(data, ranking=_ranking, predicted=_settings.predicted)
     return replace(curve, name=_other.name)
 

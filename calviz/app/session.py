@@ -103,6 +103,8 @@ class Settings:
         The edges that were chosen for columns of numbers and dates, as in a link; empty if all are cut at their deciles.
     predicted : tuple of str
         Predicted classes whose rows the tab Risk-coverage is about; empty for all. No other result depends on them.
+    checking : (str, ndarray of int), optional
+        Rows that check a promise or a map, in place of those of split and slice: how they were found, and their numbers.
     """
 
     entry: OpenFile
@@ -115,6 +117,7 @@ class Settings:
     prevalence: float | None = None
     cuts: str = ""
     predicted: tuple[str, ...] = ()
+    checking: tuple[str, blocks.IntArray] | None = None
 
     @property
     def whole(self) -> Dataset:
@@ -144,7 +147,8 @@ class Settings:
     def rows_key(self) -> tuple[str, ...]:
         """Identifies the rows, for caches."""
         parts = (self.model, self.split, self.where, self.prevalence, self.cuts)
-        return (self.entry.content_key, *(repr(part) for part in parts))
+        of_promise = (self.checking or ())[:1]
+        return (self.entry.content_key, *(repr(part) for part in (*parts, *of_promise)))
 
     @property
     def how(self) -> dict[str, Any]:
@@ -170,6 +174,8 @@ class Settings:
         """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
         data = self.whole
         mask: blocks.BoolArray | None = None
+        if self.checking is not None:
+            return np.isin(np.arange(data.n), self.checking[1])
         if self.split is not None and data.splits is not None:
             mask = data.splits.mask(self.split)
         level = rows_where(data, self.where)

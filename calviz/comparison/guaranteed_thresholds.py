@@ -17,7 +17,7 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.words import counted, decimal, from_on, level_text, percent, shorten
 from calviz.sample import cutoff_and_grades, risk_tests
-from calviz.sample.sample import Sample, dataset_of, predicted_words, with_predicted
+from calviz.sample.sample import Sample, dataset_of, is_predicted, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.
@@ -66,6 +66,8 @@ class ThresholdChoice:
     groups : mapping of str to ThresholdChoice
     fit, evaluation : RowsUsed
         The rows that the threshold was chosen on, and the others.
+    judged : ndarray of int
+        The numbers of these others, in the data that were given.
     more_rows : float or None
         Without a threshold: about how many more rows to choose on would show one; infinity if hardly any number would, None if that
         cannot be told.
@@ -93,6 +95,7 @@ class ThresholdChoice:
     rows: int
     fit: RowsUsed
     evaluation: RowsUsed
+    judged: IntArray = field(compare=False)
     groups: Mapping[str, ThresholdChoice] = field(default_factory=dict)
     more_rows: float | None = None
     class_name: str = ""
@@ -157,14 +160,6 @@ class ThresholdChoice:
         else:
             words = f"From {threshold} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
         return " ".join(filter(None, (f"{words}{self._seen()}.", self.fit.remark, self.wrong)))
-
-    @property
-    def headline(self) -> str:
-        """What is kept of the rows that check the promise, and how much of it is right; "" if that is none."""
-        if self.kept is None or not isinstance(self.observed, float):
-            return ""
-        but = self.missed and f", but {self.missed}"
-        return f"Keep {percent(self.kept)} of the rows: {percent(1 - self.observed)} are right{but}"
 
     def _seen(self) -> str:
         if self.kept is None:
@@ -290,7 +285,8 @@ def threshold(
     if len(columns) > 1:
         texts = [np.array(data.groups[c].levels, object)[data.groups[c].codes] for c in columns]
         data = predictions.with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
-    data = Sample(data).predicted(predicted).data if predicted else data
+    numbers = np.flatnonzero(is_predicted(data, predicted)) if predicted else np.arange(data.n)
+    data = data.take(numbers) if predicted else data
     division = Division(choose_split, None, choose_fraction, None, seed, in_sample)
     divided = division.told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
@@ -311,6 +307,7 @@ def threshold(
         rows=divided.evaluation.rows,
         fit=divided.fit,
         evaluation=divided.evaluation,
+        judged=numbers[divided.pairs[0][1]],
         class_name=about,
         predicted=tuple(predicted),
         kept_as=predicted_words(data, predicted),

@@ -205,7 +205,7 @@ class RiskCoverage(SampleFigure):
         level : float
             Level of the band and the intervals, between 0 and 1.
         band : bool
-            Whether to compute the bootstrap band.
+            Whether to compute the bootstrap band, and by bootstrap the interval of all predictions, else exact.
         seed, resamples : int
             Seed and number of the bootstrap resamples.
         split : str, optional
@@ -233,7 +233,7 @@ class RiskCoverage(SampleFigure):
             limits = pointwise(errors_along(redraws, kept) / kept, level, view, bounds=(0, 1))
         sums = sample.view(top_label_sums)
         whole = None
-        if n > 1:
+        if band and n > 1:
             drawn = resampled(sums, "bootstrap", **sample.redrawing)
             right = float(sums.hit_sum.sum() / sums.n)
             whole = interval(drawn.hit_sum.sum(axis=-1) / drawn.n, level, view=sums, value=right)

@@ -11,7 +11,7 @@ import calviz
 from calviz.app import open_files, session
 from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
-from calviz.core.words import from_on
+from calviz.core.words import from_on, percent
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
 from calviz.sample.risk_tests import wrong_where_kept
@@ -29,7 +29,7 @@ from tests.app.pages import (
     unfold,
     upload,
 )
-from tests.inputs.reliability import rare, rare_file
+from tests.inputs.reliability import binary, rare, rare_file
 
 # ---- Costs of decisions, and grades
 
@@ -309,6 +309,42 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
 
 
 @pytest.mark.slow
+def test_title_mark_and_table_are_of_the_rows_that_check_the_threshold(tmp_path):
+    p = binary(3_000)
+    lines = "".join(
+        f"{label},{score:.6f}\n" for label, score in zip(p.labels, p.probs[:, 1], strict=True)
+    )
+    (tmp_path / "half.csv").write_text(f"label,score\n{lines}")
+    app = upload(open_page(), "half.csv", (tmp_path / "half.csv").read_bytes())
+    app.query_params["allowed"] = "20"
+    app = quiet(app.open("risk_coverage"))
+    chosen = calviz.threshold(calviz.load(tmp_path / "half.csv"), 0.2)
+    assert (chosen.rows, chosen.judged.size) == (1_500, 1_500)
+
+    def said(kept, right):
+        title = plain(app.title[0].value).replace("\xa0", " ")
+        assert title == f"Keep {kept} of the rows: {right} are right".replace("\xa0", " ")
+        (chart,) = app.get("plotly_chart")
+        (mark,) = json.loads(chart.proto.spec)["layout"]["annotations"]
+        assert mark["text"] == f"<b>{right}</b> right<br>{kept} kept"
+
+    said(percent(chosen.kept), percent(1 - chosen.observed))
+    caption = "Curve and table are of the 1,500 rows that check this."
+    assert caption in text_of(app)
+    app = quiet(unfold(app, "Accuracy by share kept, as a table"))
+    table = next(t.value for t in app.dataframe if "rows kept" in t.value)
+    assert table["rows kept"].tolist()[-1] == 1_500
+    # Other rankings are of the same rows.
+    app = quiet(app.toggle(key="compare").set_value(True).run())
+    said(percent(chosen.kept), percent(1 - chosen.observed))
+    # A share that is chosen is that of all rows.
+    app = quiet(app.segmented_control(key="by").set_value("share").run())
+    every = RiskCoverage.compute(calviz.load(tmp_path / "half.csv"))
+    said(percent(0.8), percent(every.at_coverage(0.8).accuracy))
+    assert caption not in text_of(app)
+
+
+@pytest.mark.slow
 def test_a_promise_from_rows_that_the_model_was_trained_on_is_asked_for_and_refused():
     rng = np.random.default_rng(0)
     z = rng.normal(0, 2, 4_000)
@@ -392,7 +428,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     assert table["rows"].sum() == 4_000
     assert table["kept"].tolist() == [c.kept for c in levels.choices]
     assert set(table["the score is"]) == {"within noise"}
-    assert "These summaries rank by confidence after recalibration." in text
+    assert "These summaries rank 4,000 rows by confidence after recalibration." in text
     assert f"{evaluate(after, ['aurc'])['aurc'].value:.4f}" in text
     assert "Select the kept rows before recalibration" in {b.label for b in app.button}
     app = quiet(unfold(app, "Accuracy by share kept, as a table"))
@@ -773,7 +809,8 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     app = upload(open_page(), "posts.csv", _moderated()).open("risk_coverage")
     app = quiet(app.slider(key="allowed").set_value(20.0).run())
     every = calviz.threshold(data, 0.2)
-    assert plain(app.title[0].value).replace("\xa0", " ").startswith(every.headline)
+    title = f"Keep {percent(every.kept)} of the rows: {percent(1 - every.observed)} are right"
+    assert plain(app.title[0].value).replace("\xa0", " ").startswith(title.replace("\xa0", " "))
     app = quiet(app.multiselect(key="predicted").set_value(["hate", "spam"]).run())
     curve = RiskCoverage.compute(data, predicted=["spam", "hate"])
     promised = calviz.threshold(data, 0.2, predicted=["spam", "hate"])
@@ -795,7 +832,7 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     assert f"AURC {evaluate(part, ['aurc'])['aurc'].value:.3f}" in text_of(app)
     app = quiet(unfold(app, "Accuracy by share kept, as a table"))
     table = next(t.value for t in app.dataframe if "rows kept" in t.value)
-    assert table["rows kept"].tolist()[-1] == curve.n
+    assert table["rows kept"].tolist()[-1] == promised.rows < curve.n
     app.button(key="calviz.risk.select.kept").click().run()
     # As many rows as are promised, and as the threshold that is written keeps.
     text = text_of(quiet(app)).replace("\xa0", " ")
