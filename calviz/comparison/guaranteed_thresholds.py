@@ -291,8 +291,7 @@ def threshold(
         texts = [np.array(data.groups[c].levels, object)[data.groups[c].codes] for c in columns]
         data = predictions.with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
     data = Sample(data).predicted(predicted).data if predicted else data
-    division = Division(choose_split, None, choose_fraction, None, seed, in_sample)
-    divided = division.told(data)
+    divided = Division(choose_split, None, choose_fraction, None, seed, in_sample).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:
