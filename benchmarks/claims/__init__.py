@@ -112,7 +112,7 @@ def simulation(
 
 
 #: Rooms that make sentences; the report, the command line and the app print them.
-MAKERS = ("sample", "metrics", "recalibrators", "verdicts", "comparison", "figures")
+MAKERS = ("data", "sample", "metrics", "recalibrators", "verdicts", "comparison", "figures")
 
 
 def every_claim() -> dict[str, Claim]:

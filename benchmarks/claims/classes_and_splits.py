@@ -1,8 +1,9 @@
-"""Findings about classes, splits and dependent rows."""
+"""Findings about classes, splits and dependent rows, and notices about scores."""
 
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -11,6 +12,7 @@ from benchmarks.claims import simulation
 from benchmarks.claims.verdict import labels_of
 from calviz.comparison.fitting import Division
 from calviz.core.predictions import Predictions
+from calviz.data.other_columns import outcome_as_score
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
 
@@ -193,3 +195,32 @@ for share in (0.0, 0.1):
 simulation(
     "dependent-rows", "said of dependent rows", "a third of each day together", at_least=0.9
 )(partial(same_day, together=1 / 3))
+
+
+def score_taken_as_outcome(rng, *, apart, shift, n=2_000):
+    """A notice that the score of an event is known only afterwards, of a model whose logits have two normal distributions; moved, they are wrong at 1/2."""
+    hit = rng.random(n) < 0.3
+    score = expit(3 * (rng.normal(0, 1, n) + apart * hit - apart / 2) + shift)
+    found = SimpleNamespace(columns=("score",), width=1, kind="probabilities")
+    return bool(outcome_as_score(found, score, hit.astype(int)))
+
+
+def recovered(rng, n=2_000):
+    """The same of what was recovered of a loan, which is more than a tenth only after a default."""
+    hit = rng.random(n) < 0.3
+    found = SimpleNamespace(columns=("score",), width=1, kind="probabilities")
+    score = np.where(hit, rng.uniform(0.1, 0.4, n), rng.uniform(0, 0.1, n))
+    return bool(outcome_as_score(found, score, hit.astype(int)))
+
+
+for apart, area in ((2.0, 0.921), (3.3, 0.990), (4.65, 0.9995)):
+    for shift in (0, -5):
+        simulation(
+            "outcome-as-score",
+            "said of the scores of a model",
+            f"AUROC {area}, logits {'as they are' if not shift else '5 too low'}, 2,000 rows",
+            at_most=0.01,
+        )(partial(score_taken_as_outcome, apart=apart, shift=shift))
+simulation(
+    "outcome-as-score", "said of an outcome", "the share of a loan that was recovered, 2,000 rows", at_least=0.9
+)(recovered)  # fmt: skip

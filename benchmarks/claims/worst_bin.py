@@ -9,10 +9,11 @@ from scipy.special import expit
 
 from benchmarks.claims import simulation
 from benchmarks.claims.verdict import several_classes, two
+from calviz.core.blocks import Factor
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import BinGap
-from calviz.verdicts.joint_tests import collect_evidence
+from calviz.verdicts.joint_tests import as_bin, collect_evidence
 
 RESAMPLES = 199
 #: Rows that the true shares of hits are computed from.
@@ -90,3 +91,31 @@ for case in CASES:
             simulation("worst-bin", measures, f"{case}, {n:,} rows", at_least=least)(
                 partial(worst_bin, case=case, n=n, judged=judged)
             )
+
+
+#: Ends of the scores of a slice, and whether it holds the rows of the bin that is off, from 0.6 to 0.667.
+SLICES = {(0.6, 0.667): True, (0.603, 0.665): True, (0.59, 0.69): False, (0.6, 0.634): False}
+
+
+def taken_as_bin(rng, *, low, high):
+    """Whether the rows with scores between two are said to be those of the worst bin, which has a size of its own; None if no bin is named."""
+    probs, labels, _ = CASES["25 points too high in one bin of 15, 2 classes"](4_000, rng)
+    inside = (probs[:, 1] > low) & (probs[:, 1] < high)
+    data = Predictions(
+        probs=probs, labels=labels, groups={"band": Factor(inside.astype(int), ("other", "near"))}
+    )
+    sample = Sample(data, "positive", seed=int(rng.integers(2**31)), resamples=RESAMPLES)
+    if sample.once(collect_evidence).worst is None:
+        return None
+    return bool(as_bin(sample, (("band", "near"),)))
+
+
+for (low, high), is_bin in SLICES.items():
+    simulation(
+        "worst-bin",
+        "a slice of its rows has no second size"
+        if is_bin
+        else "a slice of other rows taken for it",
+        f"scores between {low} and {high}, 4,000 rows",
+        **({"at_least": 0.9} if is_bin else {"at_most": 0.01}),
+    )(partial(taken_as_bin, low=low, high=high))

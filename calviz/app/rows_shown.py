@@ -34,8 +34,8 @@ from calviz.verdicts.watching import watched
 #: What may be concluded from selected rows, and why.
 NO_TEST_NOTE = (
     "No test is run on these rows.",
-    "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone "
-    "(Clopper-Pearson; the headline and the table of groups have that of the gap on new rows, by the normal approximation).",
+    "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone; "
+    "of a slice found to be off, the headline and the table of groups have that on new rows.",
 )
 NO_INTERVAL_NOTE = (
     "Their gap is no sign of miscalibration.",
@@ -191,8 +191,6 @@ def parts_table(
 ) -> pd.DataFrame:
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
     score, hit = words.score_and_hit(settings.reduction)
-    # Weighted or clustered rows count as their effective number.
-    heading = f"{'exact' if settings.whole.alike else 'Clopper-Pearson'} 95 % interval"
     lines = []
     for name, part in parts.items():
         interval = part.interval
@@ -202,7 +200,7 @@ def parts_table(
             score: percent(part.score, 2),
             hit: percent(part.observed, 2),
             "gap, points": points(part.gap, plus=True),
-            heading: ""
+            "95 % interval": ""
             if interval is None or name in bare
             else f"{points(interval.low)} to {points(interval.high)}",
         }
@@ -403,8 +401,7 @@ def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, 
     numbers = slice(None) if settings.row_numbers is None else settings.row_numbers
     sorted_classes = np.sort(np.stack(classes), axis=0)[:, numbers]
     count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
-    score = settings.sample.top_label.scored.score
-    order = np.lexsort((-score, -count))
+    order = np.lexsort((-settings.sample.top_label.scored.score, -count))
     order = order if among is None else order[np.isin(order, among)]
     rows = order[count[order] > 1][:MOST_NOTABLE]
     return rows, count[rows].astype(float)
@@ -515,5 +512,4 @@ def _card_words(row: Any) -> str:
     """Return the row's number, true class, predicted class and score in one line."""
     classes = {"true": "label", "predicted": "predicted"}
     said = [f"{word}: {shorten(row[name], 30)}" for word, name in classes.items() if name in row]
-    parts = [f"row {row['row']:,}", *said, decimal(float(row["score"]), 3)]
-    return md(" · ".join(parts), 300)
+    return md(" · ".join([f"row {row['row']:,}", *said, decimal(float(row["score"]), 3)]), 300)

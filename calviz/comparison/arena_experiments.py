@@ -122,8 +122,7 @@ def play_all(
         raise InputError(f"{several}{first}", placed=True)
     # Sorted by name, because workers finish in random order.
     results.sort(key=lambda pair: pair[0])
-    table = ResultTable.of(results, methods=[spec.key for spec in specs])
-    return table, tuple(problems)
+    return ResultTable.of(results, methods=[spec.key for spec in specs]), tuple(problems)
 
 
 # ---- One source

@@ -255,8 +255,7 @@ def read_results(
         If columns are missing, or a size is not a whole number.
     """
     try:
-        table = format_of(source).open(source)
-        return _results(table, benchmark or _folder(source)), BASELINE
+        return _results(format_of(source).open(source), benchmark or _folder(source)), BASELINE
     except InputError as error:
         raise error.in_file(source.name) from None
 

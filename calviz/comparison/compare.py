@@ -643,8 +643,7 @@ class KeptComparisons:
             Identifies the data, how they are divided, and the plan.
         comparison : Comparison
         """
-        record = json.dumps(_plain(comparison)).encode()
-        arrays = {_RECORD: np.frombuffer(record, np.uint8)}
+        arrays = {_RECORD: np.frombuffer(json.dumps(_plain(comparison)).encode(), np.uint8)}
         for method in comparison:
             if method.recalibrator is None and method.calibrated is not None:
                 arrays |= _rows(method.key, method.calibrated)

@@ -858,7 +858,7 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         value, low, high = (
             words.decimal(v, words.decimals_for(*shown, least=4, most=9)) for v in shown
         )
-        map_ += f" The {METRICS[key].label} of '{second}' is then {value} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
+        map_ += f" The {METRICS[key].label} of '{second}' is then {words.amount(value)} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 
 

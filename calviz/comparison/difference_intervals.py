@@ -588,5 +588,4 @@ def _units_of_cells(
     units = Units.of(rng, code[cell], np.ones(cell.size))
     pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
     unit, cell = np.divmod(pieces, counts.size)
-    data = with_rows(sample.data.take(cell), weights=rows)
-    return sample.with_data(data), unit, units
+    return sample.with_data(with_rows(sample.data.take(cell), weights=rows)), unit, units

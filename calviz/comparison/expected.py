@@ -479,8 +479,7 @@ def _measure(
     """A function of b draws of labels, of shape (n, K, b), that returns metrics of shape (b,)."""
     two, counts = _width(rows) == 2, slice(None) if rows.weights is None else rows.weights > 0
     if two:
-        sample = Sample.of(_of_each_class(rows, None), reduction=reduction)
-        weighted = Weighted(sample, keys)
+        weighted = Weighted(Sample.of(_of_each_class(rows, None), reduction=reduction), keys)
 
     def measure(shares: FloatArray) -> dict[str, FloatArray]:
         # Of two classes, most metrics are computed for all draws at once, as weights of the rows of each class.

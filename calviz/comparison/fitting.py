@@ -404,8 +404,7 @@ def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> In
     """
     size = np.bincount(cluster)
     order = rng.permutation(size.size)
-    upto = np.cumsum(size[order])
-    count = min(max(int(np.abs(upto - rows).argmin()) + 1, 1), size.size - 1)
+    count = min(max(int(np.abs(np.cumsum(size[order]) - rows).argmin()) + 1, 1), size.size - 1)
     chosen = np.zeros(size.size, dtype=np.bool_)
     chosen[order[:count]] = True
     return np.flatnonzero(chosen[cluster])

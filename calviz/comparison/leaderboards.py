@@ -153,8 +153,7 @@ def _columns(
         drawn = averages.mean(won, counts)
         columns["interval"] = averages.intervals(mean, drawn, ~np.isnan(won), share=True)
     if rated:
-        duels = count_duels(values, entered)
-        flat = duels.reshape(len(table), -1)
+        flat = count_duels(values, entered).reshape(len(table), -1)
         k = len(table.methods)
         rating = elo((averages.weights() @ flat).reshape(k, k))
         columns["elo"] = rating.tolist()

@@ -560,13 +560,23 @@ def gap_decimals(gap: float) -> int:
     return 2 if abs(gap) < SLIGHT else 1
 
 
+def amount(text: str) -> str:
+    """Say of an amount that is rounded to zero what it is below, as no amount that is stated is none.
+
+    >>> amount("0.00"), amount("0.01")
+    ('less than 0.01', '0.01')
+    """
+    return text if text.strip("0.") else f"less than {text[:-1]}1"
+
+
 def expected_gap(gap: float) -> str:
     """Write the gap that is expected of a bin or slice that was chosen for its gap.
 
-    >>> expected_gap(0.0712), expected_gap(-0.0012)
-    ('about 7.1 points too high', 'about 0.12 points too low')
+    >>> expected_gap(0.0712), expected_gap(-0.0012), expected_gap(-1e-6)
+    ('about 7.1 points too high', 'about 0.12 points too low', 'less than 0.01 points too low')
     """
-    return f"about {points(abs(gap), gap_decimals(gap))} points too {'high' if gap > 0 else 'low'}"
+    size = f"about {amount(points(abs(gap), gap_decimals(gap)))} points"
+    return f"{size.removeprefix('about ' * ('less' in size))} too {'high' if gap > 0 else 'low'}"
 
 
 def share_decimals(score: float, hits: float, written: int | None = None, least: int = 1) -> int:

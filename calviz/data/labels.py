@@ -328,16 +328,17 @@ class _Decoder:
                 remedy=f"name another column as the label, or {_GIVE_NAMES}{event}",
             )
         others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
-        first = min(others, key=self._first_row)
-        row = self._first_row(first)
+        row, left = min(map(self._first_row, others)), self._without(names)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
         return InputError(
-            f"label '{short(self.levels[first])}' has no probability column (found: {self._shown(others)}; known: {shown})",
+            f"{self._shown(others)} in '{short(self.name)}' is none of the classes {shown}",
             row=row + 1,
             line=self.line(row),
             column=self.name,
-            remedy=f"correct the label, name another column as the label, or {_GIVE_NAMES}",
-            readings=self._without(names),
+            placed=sum(self.rows[j] for j in others) > 1,
+            remedy="correct it"
+            + f", name another column as the label, or {_GIVE_NAMES}" * (not left),
+            readings=left,
         )
 
     def _amounts(self) -> InputError | None:

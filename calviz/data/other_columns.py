@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError, Reading
+from calviz.core.errors import Finding, InputError, Reading, claim
 from calviz.core.features import WRITE_DATES, date_text, date_ways, held, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
@@ -58,8 +58,7 @@ def as_times(
         return values.astype("datetime64[us]"), True
     factor = Factor.of(values)
     levels = {level: date_text(level) for level in factor.levels if not is_missing(level.strip())}
-    known = [*levels.values()]
-    ways = told_apart(known, name)
+    ways = told_apart([*levels.values()], name)
     if not ways:
         raise _unreadable(factor, levels, name)
     if missing.any():
@@ -102,8 +101,7 @@ def _unreadable(factor: Factor, levels: dict[str, str], name: str) -> InputError
             what = f"'{short(text)}' cannot be read as a date"
             return InputError(what, row=row + 1, column=name, remedy=WRITE_DATES)
     forms = date_ways([first]).keys()
-    others = (text for text in known if not forms & date_ways([text]).keys())
-    other = next(others, known[-1])
+    other = next((text for text in known if not forms & date_ways([text]).keys()), known[-1])
     what = f"the dates are of two formats ('{short(first)}' and '{short(other)}')"
     return InputError(what, column=name, remedy=WRITE_DATES)
 
@@ -528,6 +526,12 @@ def outcomes(
     return [name for name, values in each if _told(values, y) > least(name)]
 
 
+@claim(
+    "outcome-as-score",
+    says="'recovered' tells nearly every label, but not by a cutoff of 1/2: is it known only afterwards?",
+    chosen="the cutoff, of all",
+    adjusted="none needed: it errs on at most one row in 500 of either class, where at 1/2 one in 10 of all is wrong",
+)
 def outcome_as_score(found: ScoreColumns, score: FloatArray, labels: IntArray) -> list[Finding]:
     """A notice if a probability of an event, shape (n,), tells nearly each label but is often wrong at 1/2, as no good model is; else none."""
     hit = labels == 1

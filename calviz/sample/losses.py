@@ -14,11 +14,10 @@ from calviz.core import blocks, p_values
 from calviz.core.blocks import BLOCK_BYTES, FloatArray, IntArray, for_row_blocks
 from calviz.core.entry_specs import Interval, Redrawn, Reweighted, reweighted_by
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR, raise_to, row_sums, smallest_normal
 from calviz.core.words import counted, decimal, percent
-from calviz.sample import binning, error_bars
+from calviz.sample import error_bars, slice_tests
 from calviz.sample.draws import RowSums, RowWeights, once_per_view
 from calviz.sample.sample import Sample, chosen_bins, full_predictions
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
@@ -108,8 +107,7 @@ class MeanLoss:
         """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
         if self.random_labels is None:
             raise NotAvailable("not available: the probabilities of the rows are not known.")
-        mean = self.random_labels.draw(rng, resamples)
-        return type(self)(mean, self.of_rows, params=self.params)
+        return type(self)(self.random_labels.draw(rng, resamples), self.of_rows, params=self.params)
 
 
 class Cumulants(NamedTuple):
@@ -151,8 +149,7 @@ class RandomLabels:
             all_losses = self.loss(block) * self.weights[rows, None]
             for losses, upto in zip(all_losses, np.cumsum(_weights(block), 1), strict=True):
                 # The last sum is 1 up to rounding; the draw must stay inside it.
-                label = np.searchsorted(upto[:-1], rng.random(resamples), side="right")
-                total += losses[label]
+                total += losses[np.searchsorted(upto[:-1], rng.random(resamples), side="right")]
         total /= self.probs.shape[0]
         return total
 
@@ -440,8 +437,8 @@ class LogSteps(StepsWithParams):
 
     def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
         """See `StepsWithParams`."""
-        losses = expected(self) if redrawn else observed(self)
-        return replace(self, steps=resampled, losses=losses)
+        of = expected if redrawn else observed
+        return replace(self, steps=resampled, losses=of(self))
 
     @once_per_view
     def log_loss(self) -> FloatArray:
@@ -458,8 +455,7 @@ class LogSteps(StepsWithParams):
         rows = 0.0
         for part in self.steps.blocks():
             rows += float(part.hits[part.score < LOG_FLOOR].sum())
-            sure = 1 - part.score < LOG_FLOOR
-            rows += float((part.count - part.hits)[sure].sum())
+            rows += float((part.count - part.hits)[1 - part.score < LOG_FLOOR].sum())
         return round(rows)
 
 
@@ -614,29 +610,21 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
         share=mass / float(weights_of_all.sum()),
         score=mean,
         observed=observed,
-        interval=_gap_interval(sample, part, mean, observed),
+        interval=_gap_interval(sample, part),
         misses=misses,
         log_loss=loss,
         loss_share=loss_share,
     )
 
 
-def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) -> Interval:
-    events, weights, clusters = sample.scored, sample.weights, sample.data.clusters
-    own = None if weights is None else weights[part]
-    if events.counted:
-        assert own is not None
-        independent = float(own.sum())
-    else:
-        few = BinaryEvents(events.score[part], events.hit[part])
-        cluster = (
-            None if clusters is None else np.unique(clusters.codes[part], return_inverse=True)[1]
-        )
-        independent = float(binning.effective_rows(few, np.array([0.0, 1.0]), cluster, own)[0])
-    low, high = p_values.clopper_pearson(
-        np.array([observed * independent]), np.array([independent]), level=error_bars.LEVEL
-    )
-    return Interval(mean - float(high[0]), mean - float(low[0]))
+def _gap_interval(sample: Sample, part: IntArray) -> Interval | None:
+    """The interval of the gap, as slices have it; None of few clusters."""
+    inside = np.bincount(part, minlength=sample.scored.n).astype(np.intp)
+    of = inside, 2, sample.row_draws.cluster, sample.weights
+    sums = slice_tests.slice_sums(sample.scored, *of)
+    low, high = slice_tests.intervals(sums)
+    few = np.isnan(slice_tests.counts_as(sums)[1])
+    return None if few else Interval(float(low[1]), float(high[1]))
 
 
 def _losses(sample: Sample) -> FloatArray | None:
@@ -705,5 +693,4 @@ def _value(sample: Sample, why: Why) -> FloatArray:
         of_event = sample.reduction.kind in ("positive", "class", "top-r")
         return np.where(off > 0.5 if of_event else hit == 0, off, -np.inf)
     sums = chosen_bins(sample)
-    bin_of_row = np.searchsorted(sums.edges[1:-1], score, side="left")
-    return np.abs(hit - sums.accuracy[bin_of_row])
+    return np.abs(hit - sums.accuracy[np.searchsorted(sums.edges[1:-1], score, side="left")])

@@ -15,7 +15,7 @@ from calviz.core.entry_specs import Interval, NoiseFloor, takes_weights
 from calviz.core.errors import PREDICTED, SCORE, DataFrame, claim, data_frame, picked
 from calviz.core.events import BinaryEvents, Reduction, cells_of
 from calviz.core.p_values import above
-from calviz.core.words import counted, p_number, points, shorten
+from calviz.core.words import amount, counted, p_number, points, shorten
 from calviz.sample import metric_results, slice_tests
 from calviz.sample.error_bars import CHANGES, LEVEL, SEGMENTS
 from calviz.sample.sample import AnyData, Sample, Where, rows_where, where_words
@@ -491,7 +491,7 @@ def way_of_rows(sample: Sample, outside: BoolArray, cell: IntArray, rate: float)
     sums = slice_tests.sums_of_terms(terms, codes, 2, sample.row_draws.cluster)
     if slice_tests.p_against_calibrated(sums, events, codes, sample.weights)[0] <= rate:
         gap = float(sums.gap[0])
-        return f"too {'high' if gap > 0 else 'low'} by {points(abs(gap))} points"
+        return f"too {'high' if gap > 0 else 'low'} by {amount(points(abs(gap)))} points"
     path = np.cumsum(np.bincount(cell, terms[1] * outside))
     spread = max(path.max(), 0.0) - min(path.min(), 0.0)
     # A sum as large as the range of the path, on the side of the heavier tail.

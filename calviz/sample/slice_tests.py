@@ -165,8 +165,7 @@ def counts_as(sums: SliceSums) -> FloatArray:
         n = blocks.effective_numbers_of_sums(w, squares)
     if sums.between is None or sums.clusters is None:
         return n
-    alone = replace(sums, between=None, clusters=None).spread
-    more = quotient(sums.spread, alone, otherwise=1.0)
+    more = quotient(sums.spread, replace(sums, between=None, clusters=None).spread, otherwise=1.0)
     degrees = np.maximum(sums.clusters - 1, 1)
     quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
     fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
@@ -175,7 +174,9 @@ def counts_as(sums: SliceSums) -> FloatArray:
     return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)
 
 
-def intervals(sums: SliceSums, outside: float) -> tuple[FloatArray, FloatArray]:
+def intervals(
+    sums: SliceSums, outside: float = 1 - error_bars.LEVEL
+) -> tuple[FloatArray, FloatArray]:
     """The ends of intervals of the gaps, shape (S,) each, that miss them in a share `outside` of cases."""
     gap, worth = sums.gap, counts_as(sums)
     half_widths = -ndtri(outside / 2) * sums.spread

@@ -139,6 +139,7 @@ def collect_evidence(sample: Sample) -> Evidence:
     return own
 
 
+@claim("worst-bin")
 def as_bin(sample: Sample, where: Where) -> str:
     """Where a bin lies that the verdict gives a size of, if it holds the same rows as a slice, but for a tenth; "" if none does."""
     evidence = sample.once(collect_evidence)
@@ -183,11 +184,15 @@ def side_of_change(
             return "not told apart from calibrated" if nothing else "off in places", "", ""
         way = words.too_high(view)[gap[0] < 0].lower()
         size = max(abs(gap[0]) - less, 0.0)
-        return f"perhaps {way}", "", f"{words.points(size, words.gap_decimals(size))} points"
+        return (
+            f"perhaps {way}",
+            "",
+            f"{words.amount(words.points(size, words.gap_decimals(size)))} points",
+        )
     size = max(abs(evidence.mcs) - less, 0.0)
     observed = evidence.score - math.copysign(size, evidence.mcs)
     times = words.times_off(evidence.score, observed).split(" too ")[0]
-    return way, times, f"{words.points(size, words.gap_decimals(size))} points"
+    return way, times, f"{words.amount(words.points(size, words.gap_decimals(size)))} points"
 
 
 def _noise_free_size(evidence: Evidence) -> float:
@@ -407,8 +412,7 @@ def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArra
     gap = part.score * part.count - part.hits
     n = part.n
     yield "mcs", gap.sum(axis=-1) / n
-    bin_of = events.assign(part.score, edges)
-    starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    starts = np.flatnonzero(np.diff(events.assign(part.score, edges), prepend=-1))
     by_bin = np.add.reduceat(gap, starts, axis=-1)
     yield "ece", np.abs(by_bin).sum(axis=-1) / n
     yield "ks", ks(part)
@@ -613,8 +617,7 @@ def _rank_variance(placed: Placements) -> float:
     """Variance of the mid-ranks of all rows, as shares of their number, by the rows less 1."""
     count = placed.hits + placed.misses
     n = float(count.sum())
-    rank = (np.cumsum(count) - count / 2) / n
-    return float(count @ np.square(rank - 0.5)) / max(n - 1, 1.0)
+    return float(count @ np.square((np.cumsum(count) - count / 2) / n - 0.5)) / max(n - 1, 1.0)
 
 
 def _below_half(placed: Placements, variance: float) -> float:

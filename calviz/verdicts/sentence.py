@@ -57,7 +57,8 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     state = None if reverse or evidence.rows < MIN_ROWS else sample.once(watching.watched)
     found, one, elsewhere = None if state is None else state.found, "", ""
     worst = by_group.off[0] if by_group and by_group.off else None
-    leads = _leads(by_group, found, sample) if found else evidence.beyond_noise
+    dated = state is not None and state.is_dated
+    leads = _leads(by_group, found, sample, dated) if found else evidence.beyond_noise
     if worst and not reverse and leads:
         one, elsewhere = one_slice_off(sample)
     found = None if one else found
@@ -101,14 +102,15 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
-def _leads(by_group: Slices | None, found: watching.Change, sample: Sample) -> bool:
-    """Whether slices that are off lead the headline before a change."""
+def _leads(by_group: Slices | None, found: watching.Change, sample: Sample, dated: bool) -> bool:
+    """Whether slices that are off lead the headline before a change, as they do if its day is not well known."""
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.
     # On the new rows of a slice, the change tells.
     named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
     if by_group is None or by_group.named[:1] != (*named[:1],):
         return False
-    return row_checks.least_error(named, sample) > found.least_error(sample.data, found.where)
+    of_change = found.least_error(sample.data, found.where) * dated
+    return row_checks.least_error(named, sample) > of_change
 
 
 @claim("classes")
@@ -181,14 +183,15 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest)}"
     in_many, surely = f" in {more + 1:,} slices," * bool(more), " clearly" * bool(more)
     describe = _off if evidence.beyond_noise or slices.rest else nothing_found
-    told = describe(evidence, rest, others)
+    classes = _by_classes(evidence, rest)
+    told = f"On {others}, {classes}" if classes else describe(evidence, rest, others)
     ways = {"over": "too high", "under": "too low"}
     if evidence.reduction != sample.reduction:
         ways = {"over": "overconfident", "under": "underconfident"}
     way = ways.get(evidence.direction)
     size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
     extreme = (*_classes_named(evidence, rest), evidence.extreme or "off in places")[0]
-    elsewhere = slices.rest or (f"{way} by {size} points" if way else extreme)
+    elsewhere = classes or slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
         verdict, state = judged(rest, others), rest.once(watching.watched)
         if state and verdict.changed:
@@ -310,6 +313,15 @@ def _classes_named(evidence: Evidence, sample: Sample) -> tuple[str, ...]:
     in_places = sum(worst.rows * abs(worst.expected_gap) for worst in named)
     surely = (ranges.rows * np.abs(ranges.beyond))[ranges.has].sum()
     return classes_off(sample) if surely > in_places else ()
+
+
+def _by_classes(evidence: Evidence, sample: Sample) -> str:
+    """The predicted classes that are off, where the rows of the others have less than half the mean gap: no size is that of all rows; else ""."""
+    if (ranges := ranges_of(sample, "predicted-class")) is None:
+        return ""
+    rows = ranges.rows * (~ranges.has | (ranges.beyond == 0))
+    gap = abs(np.nansum(rows * ranges.value)) / max(rows.sum(), 1)
+    return "".join(classes_off(sample)) * bool(rows.any() and 2 * gap < abs(evidence.mcs))
 
 
 def _on_average(evidence: Evidence) -> tuple[str, str]:
@@ -555,8 +567,7 @@ class _Sentences:
             "within-top-r": f"the model gave its {r.r} best choices a probability of {p} together on average, and one of them was {right}",
         }
         named = f"the model gave {self.name} a probability of {p} on average, and {self.name} came true in {self.hit_share} of the cases"
-        text = texts.get(r.kind, named)
-        return f"On {rows}, {text}."
+        return f"On {rows}, {texts.get(r.kind, named)}."
 
     @claim("miscalibration")
     def follows(self) -> str:

@@ -62,8 +62,7 @@ class Change(NamedTuple):
     @property
     def ended(self) -> bool:
         """Whether what is found before the change is not found since."""
-        open_or_none = [way.startswith(("not ", "perhaps ")) for way, _ in self.sides]
-        return open_or_none == [True, False]
+        return [way.startswith(("not ", "perhaps ")) for way, _ in self.sides] == [True, False]
 
     @property
     def days(self) -> tuple[str, str]:
@@ -221,9 +220,9 @@ class WatchState(metric_results.Displayed):
 
     @property
     def is_dated(self) -> bool:
-        """Whether the confidence set of the day of a change holds a tenth of all looks at most."""
+        """Whether the confidence set of the day of a change holds a tenth of all looks at most, or one."""
         first, last = self.found.between if self.found is not None else ("", "~")
-        return 10 * sum(first <= look <= last for look, _ in self.path) <= len(self.path)
+        return 10 * sum(first <= look <= last for look, _ in self.path) <= max(len(self.path), 10)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz watch --json``."""
@@ -260,10 +259,19 @@ class WatchState(metric_results.Displayed):
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property
+    def headline(self) -> str:
+        """`sentence` in at most 16 words: after a change, since when, and what is off since and before; of a day that is not well known, between which."""
+        text, found = self._headline, self.found
+        if found is None or self.is_dated:
+            return text
+        day, *ends = map(self.shown, (found.since, *found.between))
+        text = text.replace(f"hanged about {day}", f"hanged between {' and '.join(ends)}")
+        return text.replace(f"about {day}", f"a day between {' and '.join(ends)}")
+
+    @property
     @claim("watch")
     @claim("sides-of-a-change")
-    def headline(self) -> str:
-        """`sentence` in at most 16 words: after a change, since when, and what is off since and before."""
+    def _headline(self) -> str:
         if self.within is not None and self.found is not self.change:
             return self.within.headline(self.shown)
         if not self.alarm:
@@ -769,8 +777,7 @@ def _day_of_change(
         normal = rng.standard_normal((DRAWS, len(days), 2)).transpose(1, 2, 0)
         drawn = axes * np.sqrt(np.maximum(sizes, 0))[:, None] @ normal
     bridge = bridges(np.dstack([on(residual, residual * z), drawn]))[at]
-    inverse = np.linalg.pinv(both[at], hermitian=True)
-    statistics = (bridge * (inverse @ bridge)).sum(axis=1)
+    statistics = (bridge * (np.linalg.pinv(both[at], hermitian=True) @ bridge)).sum(axis=1)
     largest = statistics.max(axis=0)
     p_value = float(np.mean(largest >= largest[0]))
     if p_value > level:

@@ -15,10 +15,11 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 
 import calviz
-from calviz.app import open_files, recalibrate_results, rows_shown
+from calviz.app import open_files, recalibrate_results
 from calviz.app.navigation import PAGES
 from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encode_options
 from calviz.app.reading_panel import other_way_round
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError
 from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
@@ -26,7 +27,8 @@ from calviz.core.words import capitalised
 from calviz.data import REPAIRS, ReadingOptions, first_rows, read
 from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from calviz.sample.losses import part_numbers
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
+from calviz.sample.slices import slices
 from tests.app.pages import (
     GOOD,
     ROOT,
@@ -867,20 +869,15 @@ def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
     assert numbered
 
 
-def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
-    rows = {"probs": np.linspace(0.1, 0.9, 60), "labels": np.arange(60) % 2}
-    alike = Predictions(**rows)
-    clustered = Predictions(**rows, clusters=np.arange(60) // 3)
-    headings = []
-    for data in (alike, clustered):
-        sample = Sample.of(data, reduction="positive")
-        settings = SimpleNamespace(whole=data, reduction=sample.reduction)
-        headings.append(
-            rows_shown.parts_table(settings, {"all rows": part_numbers(sample)}).columns.tolist()
-        )
-    assert "exact 95 % interval" in headings[0]
-    assert "exact 95 % interval" not in headings[1]
-    assert "Clopper-Pearson 95 % interval" in headings[1]
+@pytest.mark.parametrize("clusters", [None, np.arange(600) // 3])
+def test_selected_rows_have_the_interval_of_their_slice(clusters):
+    rng = np.random.default_rng(0)
+    site = Factor(rng.integers(0, 3, 600), ("A", "B", "C"))
+    rows = {"probs": rng.random(600), "labels": np.arange(600) % 2, "groups": {"site": site}}
+    sample = Sample.of(Predictions(**rows, clusters=clusters), reduction="positive")
+    one = slices(sample, ["site"]).slices[0]
+    chosen = np.flatnonzero(rows_where(sample.data, one.where))
+    assert part_numbers(sample, chosen).interval == pytest.approx(one.interval)
 
 
 def test_a_time_that_some_rows_lack_is_a_group_and_can_be_chosen():

@@ -274,7 +274,7 @@ def test_rows_are_matched_by_their_identifiers(folder):
         ("id,label\n3,dog\n", {"on": "key"}, "preds.csv: there is no column 'key' to join on"),
         ("id,a,b\n3,1,2\n", {}, "there is no column called 'label'"),
         ("id,cat\n3,dog\n", {"label": "cat"}, "preds.csv has a column 'cat' too"),
-        ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "label 'wolf' has no probability column"),
+        ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "'wolf' (1 row) in 'label' is none of the classes"),
     ],
 )  # fmt: skip
 def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, given, message):

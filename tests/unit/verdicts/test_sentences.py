@@ -13,6 +13,7 @@ from scipy.stats import binom, norm
 
 import calviz
 from benchmarks.claims.slices import of_classes, one_region, two_slices
+from calviz.core.blocks import Factor
 from calviz.core.errors import NotAvailable
 from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.core.words import outside_range
@@ -918,3 +919,22 @@ def test_a_slope_has_its_interval_and_how_many_scores_were_moved_for_it():
     assert ends > 0
     said = f"(slope {slope.value:.2f}, 95 % CI {low:.2f} to {high:.2f}; {ends} scores of 0 or 1 moved inwards by 0.005)"
     assert said in judged(sample).sentence.replace("\u00a0", " ")
+
+
+def test_no_size_is_said_of_all_other_rows_where_one_class_is_off():
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet([1, 1, 1], 12_000) * 0.9 + 0.1 / 3
+    labels = (truth.cumsum(axis=1) < rng.random((12_000, 1))).sum(axis=1)
+    region = rng.integers(0, 5, 12_000)
+    sharper = np.where(region == 0, 2.5, np.where(truth.argmax(axis=1) == 2, 1.5, 1.0))
+    probs = truth ** sharper[:, None]
+    data = calviz.Predictions(
+        probs=probs / probs.sum(axis=1, keepdims=True),
+        labels=labels,
+        groups={"region": Factor(region, tuple("ABCDE"))},
+        class_names=("a", "b", "c"),
+    )
+    v = judged(Sample.of(data))
+    assert v.headline.startswith("Off most where region = A: ")
+    assert v.elsewhere == "1 of 3 predicted classes is off, 'c'"
+    assert "On the other 9,654 rows, 1 of 3 predicted classes is off, 'c'." in v.sentence
