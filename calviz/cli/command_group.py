@@ -364,14 +364,10 @@ def _in_place(reading: errors.Reading) -> str:
     names = {*reading.options} - {"repair"}  # of which each adds to those before
     names |= {"scores", "models"} if names & {"scores", "models"} else set()
     flags = errors.Reading("", dict.fromkeys(names, "")).in_shell().split()
-    left, words = list[str](), iter(main.typed)
-    for word in words:
-        if word.partition("=")[0] not in flags:
-            left.append(word)
-        elif word in flags:
-            next(words, "")  # its value
-    replaces = len(left) < len(main.typed)
-    return f"{shlex.join(['calviz', *left])} " * replaces + reading.in_shell()
+    own = [word.partition("=")[0] not in flags for word in main.typed]
+    value = [False, *(word in flags for word in main.typed)]
+    left = [w for w, a, b in zip(main.typed, own, value, strict=False) if a and not b]
+    return f"{shlex.join(['calviz', *left])} " * (not all(own)) + reading.in_shell()
 
 
 def sentence_on(error: CalvizError | OSError, file: str) -> str:

@@ -153,8 +153,8 @@ def _model_result(
         if kept is None or sample.is_large:
             sample.let_go()  # free memory for the next model
         # With fewer resamples, no adjusted p-value of the verdict could be small enough.
-        enough = max(sample.resamples, errors.RESAMPLES)
-        return ModelResult(name, found.metrics, sample=sample.but(resamples=enough))
+        sample = sample.but(resamples=max(sample.resamples, errors.RESAMPLES))
+        return ModelResult(name, found.metrics, sample=sample)
     except (errors.InputError, errors.NotAvailable, Stopped) as error:
         return ModelResult(name, reason=str(error))
 

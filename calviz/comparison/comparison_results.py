@@ -848,8 +848,8 @@ def state_words(comparison: ModelComparison) -> tuple[str, ...]:
         if m.sample and m.verdict:
             text, (off, _) = m.verdict.headline, where_off(m.sample)
             m.sample.let_go()  # what was found stays
-            named = off and (m.verdict.off_in or ("",))[0] in text
-            said.append(f"'{short}': {text}{'' if named or not off else f'; {off}'}.")
+            more = bool(off) and (m.verdict.off_in or (off,))[0] not in text
+            said.append(f"'{short}': {text}{f'; {off}' * more}.")
     return tuple(said)
 
 
