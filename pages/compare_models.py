@@ -12,7 +12,7 @@ from calviz.comparison.comparison_results import (
     MOST_NAMED,
     ModelComparison,
     answers,
-    off_words,
+    state_words,
     where_words,
 )
 
@@ -62,14 +62,13 @@ def compare(chosen: Settings) -> None:
 
 
 def _say_where(comparison: ModelComparison, metric: str | None, chosen: Settings) -> None:
-    """Say where the best model is off, and where two have another order or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
+    """Say what is wrong with each model, and where two have another order or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
     lead = (*comparison.where[: 2 * MOST_NAMED], *comparison.of_lead)
     named = {one.where: (one.condition,) for one in lead}
     if named:
         st.markdown(md(where_words(comparison), 1_000))
-    off, one = off_words(comparison, metric) if metric else ("", None)
-    if one is not None:
-        st.markdown(f":material/warning: {md(off, 1_000)}")
+    st.markdown("\n".join(f"- {md(text, 1_000)}" for text in state_words(comparison)))
+    if metric and (one := comparison[comparison.ranking(metric)[0]].off_slice):
         named |= {one.name: one.where}
     with st.container(horizontal=True, gap="small"):
         for name, conditions in named.items():

@@ -225,6 +225,7 @@ def judge(chosen: Settings) -> None:
     words = tuple(sorted(words, key=lambda word: word == event))  # as class names, no comes first
     # That a column is taken anyhow is said.
     found = navigation.judged_by(chosen, by, None if question == usual.by_items else question, words)  # fmt: skip
+    st.session_state[navigation.JUDGED] = {(chosen.entry.content_key, chosen.model): found}
     summary = found.summary()
     say(found.headline)
     st.markdown(md(on_screen(" ".join((found.sentence(), *summary.lines))), 1_000))

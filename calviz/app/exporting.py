@@ -131,6 +131,7 @@ class PageResults:
                 DECISIONS: about.cutoff,
                 SITES: about.sites,
                 METRICS: about.cutoff,
+                "judge": id(about.judged),
             }
             return repr(made_of.get(key))
         result = self.of(work)
@@ -146,7 +147,8 @@ def results_of_pages(settings: Settings) -> PageResults:
         chosen, _ = models_compared.that_match(chosen, settings)
     grades, judged = decide_cutoff.chosen_grade_column(), None
     with suppress(CalvizError):  # the tab Judge, if there is one, says why
-        judged = navigation.judged_by(settings)
+        shown = st.session_state.get(navigation.JUDGED, {}).get((entry.content_key, settings.model))
+        judged = shown or navigation.judged_by(settings)
     several = len(entry.loaded.models) > 1
     # Models of other files that are open were not asked for until they are compared on their page, or by the link.
     compared = models_compared.latest_comparison(chosen, settings)

@@ -278,6 +278,7 @@ def comparison_work(chosen: ChosenModels, settings: Settings, after: int = 0) ->
             stop=job.stopping,
             **how,
         )
+        comparison_results.state_words(comparison)  # while there is progress to see
         if whole is None:
             return comparison
         return compare_models.after_map(comparison, whole, where=settings.where)

@@ -330,6 +330,8 @@ def draw_link(
 
 #: The words of the link to the tab Judge.
 TO_JUDGE = "See what the judge is worth"
+#: What the tab Judge showed last, by file and model.
+JUDGED = "calviz.judged"
 
 
 def has_judge(entry: OpenFile) -> bool:

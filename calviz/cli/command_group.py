@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -103,6 +104,11 @@ class CommandGroup(click.Group):
             near = nearest(args[0], known)
             raise click.UsageError(f"No such command '{args[0]}'{near and f'; {near}'}", ctx)
         return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was typed, for commands to run in its place."""
+        self.typed = [*args]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
@@ -349,9 +355,19 @@ def sentence(error: CalvizError | OSError) -> str:
 
 
 def ways_to_read(error: CalvizError | OSError) -> list[str]:
-    """The ways to read doubtful data, each with the options that choose it."""
+    """The ways to read doubtful data, each with the options that choose it, or the whole command where they replace what was typed."""
     ways = error.ways if isinstance(error, InputError) else ()
-    return [f"{reading.label}: {reading.in_shell()}" for reading in ways]
+    return [f"{reading.label}: {_in_place(reading)}" for reading in ways]
+
+
+def _in_place(reading: errors.Reading) -> str:
+    names = {*reading.options} - {"repair"}  # of which each adds to those before
+    names |= {"scores", "models"} if names & {"scores", "models"} else set()
+    flags = errors.Reading("", dict.fromkeys(names, "")).in_shell().split()
+    own = [word.partition("=")[0] not in flags for word in main.typed]
+    value = [False, *(word in flags for word in main.typed)]
+    left = [w for w, a, b in zip(main.typed, own, value, strict=False) if a and not b]
+    return f"{shlex.join(['calviz', *left])} " * (not all(own)) + reading.in_shell()
 
 
 def sentence_on(error: CalvizError | OSError, file: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +17,6 @@ from calviz.core.errors import NotAvailable, OptionError
 if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.sample.sample import Sample
 
 
 @options.command
@@ -161,7 +159,6 @@ def compare_models(
     from calviz.cli.result_texts import print_models, print_recognition
     from calviz.comparison.compare_models import after_map, compare_models, same_rows
     from calviz.data.joining import named_models
-    from calviz.sample.sample import Sample
 
     if (twice := command_group.named_twice(files)) is not None:
         say(f"{twice} is named twice, so its models are compared with themselves.")
@@ -185,13 +182,8 @@ def compare_models(
         "resamples": resamples,
         "split": split,
     }
-    samples: dict[str, Sample] = {}
-    # Without a report nothing else needs them, and their resamples would stay in memory.
-    for name, data in aligned.models.items() if outputs.reports else ():
-        with suppress(NotAvailable):  # a model without this reduction: the comparison says why
-            samples[name] = Sample(data, how, **settings)
     every = "all" if outputs.json is not None else None
-    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    comparison = compare_models(aligned, every, reduction=how, **settings)
     comparison = after_map(comparison, models, resamples=resamples)
     if not outputs.quiet:
         print_models(comparison)
@@ -208,10 +200,11 @@ def compare_models(
 
         def subjects() -> Iterator[content.Subject]:
             """Each model on the rows that all models have; the comparison is shown once, with the first."""
-            for number, (name, sample) in enumerate(samples.items()):
-                origin = content.Origin.of(source_of[name], reading)
-                shown = comparison if number == 0 else None
-                yield content.Subject(sample, title=name, origin=origin, models=shown)
+            samples = {m.name: m.sample for m in comparison if m.sample}
+            for number, (name, found) in enumerate(samples.items()):
+                origin, shown = content.Origin.of(source_of[name], reading), [None, comparison]
+                sample = found.but(split=split, resamples=resamples)
+                yield content.Subject(sample, title=name, origin=origin, models=shown[not number])
                 sample.let_go()  # free memory for the next model
 
         outputs.write(document.compose(subjects(), sections=content.brief_sections()))

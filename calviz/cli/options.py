@@ -137,10 +137,9 @@ def reading_given(but: Collection[str]) -> str:
     options = {p.name: p for p in context.command.params if p.name not in but}
     wanted = [*(p.name for p in reading_options()), "model"]
     given = [
-        Reading("", {p.name: value}).in_shell()
+        Reading("", {p.name: context.params[p.name]}).in_shell()
         for p in (options[name] for name in wanted if name in options)
         if context.get_parameter_source(p.name) is ParameterSource.COMMANDLINE
-        for value in (context.params[p.name] if p.multiple else [context.params[p.name]])
     ]
     return "".join(f" {one}" for one in given)
 
@@ -197,17 +196,16 @@ def _settings(hint: Any) -> dict[str, Any]:
 
 
 def split_names(
-    ctx: click.Context, param: click.Parameter, value: str | None
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Split a list of names at commas; a name that contains a comma is in double quotes."""
-    if value is None:
-        return None
-    names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
-    if not names or not all(names):
+    """Split lists of names at commas; a name that contains a comma is in double quotes."""
+    rows, value = [*csv.reader(values, skipinitialspace=True)], ", ".join(values)
+    names = tuple(name.strip() for row in rows for name in row)
+    if not all(rows) or not all(names):
         raise click.BadParameter(f"'{value}' holds an empty name.", ctx, param)
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise click.BadParameter(f"'{value}' names '{twice}' twice.", ctx, param)
-    return names
+    return names or None
 
 
 class _FileToRead(click.Path):
@@ -269,9 +267,9 @@ def _shares(_context: Any, _parameter: Any, text: str | None) -> tuple[float, ..
 
 
 #: Types of options.
-Names = Annotated[tuple[str, ...] | None, {"type": str, "callback": split_names}]
+Names = Annotated[tuple[str, ...] | None, {"type": str, "callback": split_names, "multiple": True}]
 METHOD, METRIC = {"type": _Keys("RECALIBRATORS")}, {"type": _Keys("METRICS")}
-MetricKeys = Annotated[tuple[str, ...] | None, METRIC | {"callback": split_names}]
+MetricKeys = Annotated[tuple[str, ...] | None, METRIC | {"callback": split_names, "multiple": True}]
 InputPath = Annotated[str | None, {"type": click.Path()}]
 OutputPath = Annotated[str | None, {"type": click.Path(), "cls": OutputOption}]
 RequiredPath = Annotated[str, {"type": click.Path(), "cls": OutputOption}]

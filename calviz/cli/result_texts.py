@@ -19,8 +19,8 @@ from calviz.comparison.comparison_results import (
     Mark,
     Remark,
     map_words,
-    off_words,
     ranked_by,
+    state_words,
     where_words,
 )
 from calviz.core import errors, events, words
@@ -383,10 +383,10 @@ def print_models(comparison: ModelComparison) -> None:
             ranks = comparison.ranks(metric).items()
             texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
-    if keys := ranked_by(comparison):
-        off, _ = off_words(comparison, keys[0])
-        for text in filter(None, (off, where_words(comparison), *map_words(comparison))):
+    for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
+        if text:
             show(text)
+    if ranked_by(comparison):
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))

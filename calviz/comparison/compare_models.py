@@ -110,20 +110,15 @@ def compare_models(
     if metrics is None and keys is not None:
         keys += aligned.more_metrics(reduction.key)
     # One way to place the bins of all: that of the first model.
-    first = Sample(next(iter(aligned.models.values())), reduction, bins=bins, scheme=scheme)
-    settings: dict[str, Any] = {
-        "reduction": reduction,
-        "bins": bins,
-        "scheme": first.placed,
-        "resamples": resamples,
-    }
+    how: dict[str, Any] = {"reduction": reduction, "bins": bins, "resamples": resamples}
+    first = Sample(next(iter(aligned.models.values())), scheme=scheme, seed=seed, **how)
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
         if stop is not None and stop():
             results[name] = ModelResult(name, reason="stopped before it was evaluated.")
             continue
         given = (samples or {}).get(name)
-        results[name] = _model_result(name, data, given, keys, ci=ci, seed=seed, **settings)
+        results[name] = _model_result(name, data, given, keys, first, ci)
         if progress is not None:
             progress(name, done, len(aligned.models))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
@@ -140,21 +135,26 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        return with_slices(_with_differences(comparison, settings))
+        return with_slices(_with_differences(comparison, how | {"scheme": first.placed}))
     return comparison
 
 
 def _model_result(
-    name: str, data: Dataset, given: Sample | None, keys: tuple[str, ...] | None, **settings: Any
+    name: str, data: Dataset, given: Sample | None, keys: Any, first: Sample, ci: bool
 ) -> ModelResult:
     """Evaluate one model, by its given sample if that has the same rows; the result of one that cannot be evaluated is the reason."""
     try:
         checkpoint(f"measuring {name}")
-        sample = given if given is not None and given.data.has_metrics_of(data) else data
-        found = evaluate(sample, keys, noise_floor=False, classes=False, findings=False, **settings)
-        if isinstance(sample, Sample) and sample.is_large:
+        kept = given if given is not None and given.data.has_metrics_of(data) else None
+        how = errors.picked(first, "reduction bins scheme seed resamples")
+        sample = Sample.of(kept or data, **how)
+        fast: dict[str, Any] = dict.fromkeys(("noise_floor", "classes", "findings"), False)
+        found = evaluate(sample, keys, ci=ci, scheme=first.placed, **fast)
+        if kept is None or sample.is_large:
             sample.let_go()  # free memory for the next model
-        return ModelResult(name, found.metrics)
+        # With fewer resamples, no adjusted p-value of the verdict could be small enough.
+        sample = sample.but(resamples=max(sample.resamples, errors.RESAMPLES))
+        return ModelResult(name, found.metrics, sample=sample)
     except (errors.InputError, errors.NotAvailable, Stopped) as error:
         return ModelResult(name, reason=str(error))
 

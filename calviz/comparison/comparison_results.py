@@ -13,8 +13,8 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRA
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
-from calviz.verdicts.evaluation import Written, name_of, quoted, value_text
-from calviz.verdicts.sentence import where_off
+from calviz.verdicts.evaluation import Verdict, Written, name_of, quoted, value_text
+from calviz.verdicts.sentence import judged, where_off
 
 
 @dataclass(frozen=True)
@@ -150,17 +150,30 @@ class ModelResult:
         Why it could not.
     best_share : mapping of str to float
         Share of the resamples in which this model is best (ties are split).
+    sample : Sample or None
+        Its rows, with what is found on them later.
     """
 
     name: str
     metrics: Mapping[str, MetricResult] = field(default_factory=dict, repr=False)
     reason: str | None = None
     best_share: Mapping[str, float] = field(default_factory=dict, repr=False)
+    sample: Sample | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
         """Whether it was evaluated."""
         return self.reason is None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on its rows, as on those of this model alone."""
+        return None if self.sample is None else self.sample.once(judged)
+
+    @property
+    def off_slice(self) -> Any:
+        """The slice where it is most clearly off; None if there is none."""
+        return self.sample and where_off(self.sample)[1]
 
 
 R = TypeVar("R", bound=MethodResult | ModelResult)
@@ -666,12 +679,6 @@ class ModelComparison(Compared[ModelResult]):
         of = words.counted(self.rows, "row")
         return replace(shared, title=f"{shared.title}: {of}, {words.shorten(self.reduction)}")
 
-    @cached_property
-    def samples(self) -> dict[str, Sample]:
-        """The compared rows of each model, with what is found later."""
-        how: dict[str, Any] = {"reduction": self.reduction, "seed": self.seed}
-        return {k: Sample.of(m, **how) for k, m in self.alignment.models.items() if self[k].ok}
-
     def short_names(self) -> dict[str, str]:
         """Return the names of the models as sentences show them."""
         return dict(zip(self.models, words.told_apart(self.models, 80), strict=True))
@@ -834,14 +841,16 @@ def where_words(comparison: ModelComparison) -> str:
 
 
 @claim("slices")
-def off_words(comparison: ModelComparison, metric: str) -> tuple[str, Any]:
-    """Say where the model that is best by a metric is most clearly off, as it is said of that alone, and return this slice; "" and None if nowhere."""
-    best = comparison.ranking(metric)[0]
-    sample = comparison.samples[best]
-    off, one = where_off(sample)
-    sample.let_go()  # what was found stays
-    # Of the best alone, so that nobody takes the others for faultless.
-    return f"The best, '{comparison.short_names()[best]}', is {off}." * bool(off), one
+def state_words(comparison: ModelComparison) -> tuple[str, ...]:
+    """Say of each model what its verdict says first, and where it is most clearly off if that is not in it."""
+    said = []
+    for m, short in zip(comparison, comparison.short_names().values(), strict=True):
+        if m.sample and m.verdict:
+            text, (off, _) = m.verdict.headline, where_off(m.sample)
+            m.sample.let_go()  # what was found stays
+            more = bool(off) and (m.verdict.off_in or (off,))[0] not in text
+            said.append(f"'{short}': {text}{f'; {off}' * more}.")
+    return tuple(said)
 
 
 def map_words(comparison: ModelComparison) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from calviz.comparison.comparison_results import Comparison, ModelComparison, off_words
+from calviz.comparison.comparison_results import Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__, errors
 from calviz.core.entry_specs import METRICS, Conventions, MetricResult
@@ -218,6 +218,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
                     **picked(m, "ok reason"),
                     "metrics": _compared(m.metrics),
                     "best_share": m.best_share,
+                    "verdict": m.verdict and m.verdict.sentence,
                 }
                 for m in comparison
             },
@@ -227,7 +228,7 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
             "best_off_where": {
                 comparison.ranking(k)[0]: picked(one, "where rows gap expected expected_interval")
                 for k in comparison.pairs
-                if (one := off_words(comparison, k)[1])
+                if (one := comparison[comparison.ranking(k)[0]].off_slice)
             },
             "after_map": comparison.after
             and {

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -27,7 +28,7 @@ from calviz.cli.options import reading_options
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import OutputError
 from calviz.data.writing import write_predictions
-from tests.inputs.command_line import outcome, run
+from tests.inputs.command_line import outcome, run, run_successfully
 
 # ---- The command line as a contract: codes, streams, sentences, whatever is typed
 
@@ -798,3 +799,19 @@ def test_models_of_two_files_are_parts_of_one_report(file, tmp_path):
     assert "## snow" in text
     assert text.count("## Compare models") == 1
     assert 'id="models"' in html.read_text()
+
+
+def test_the_command_that_is_offered_replaces_what_was_typed(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{p:.3f},{q:.3f},{int(rng.random() < p)}\n" for p, q in rng.random((200, 2))]
+    (file := tmp_path / "two models.csv").write_text("p_old,p_new,rain\n" + "".join(rows))
+    refused = run("audit", file, "--scores=p_old", "--scores", "p_new", "--label", "rain")
+    for offered in re.findall(r": calviz (audit .*)", refused.stderr):
+        assert ("--scores" in offered) is (offered.count("p_new") + offered.count("p_old") == 1)
+        assert "200 rows" in run_successfully(*shlex.split(offered))
+    # Nothing typed is replaced: the options alone are to be added. Lists of names add up.
+    assert ": --models p_old,p_new" in run("audit", file, "--label", "rain").stderr
+    compared = run_successfully(
+        "compare-models", file, "--models", "p_old", "--models", "p_new", "--label", "rain"
+    )
+    assert "'new': " in compared

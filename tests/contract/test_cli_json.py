@@ -89,6 +89,8 @@ def test_the_output_of_every_command_fits(command, folder):
     record = written(command, folder)
     assert wrong(record) == []
     assert {"schema", "calviz", "command", *SHAPES[command]["required"]} <= set(record)
+    known = {"schema", "calviz", "command", "failed", *SHAPES[command]["properties"]}
+    assert {*record} - known == set(), "keys that the schema does not know"
     for key in ("schema", *SHAPES[command]["required"]):
         without = copy.deepcopy(record)
         del without[key]

@@ -155,9 +155,8 @@ def make_models(subject: Subject) -> Iterator[Block]:
     if keys:
         yield Text(comparison_results.headline(comparison, keys[0]))
         warning = comparison_results.caution(comparison, keys[0])
-        off, _ = comparison_results.off_words(comparison, keys[0])
-        where = comparison_results.where_words(comparison)
-        yield from map(Text, filter(None, (warning, off, where)))
+        yield from map(Text, filter(None, (warning, comparison_results.where_words(comparison))))
+    yield from map(Text, comparison_results.state_words(comparison))
     for text in comparison_results.map_words(comparison)[-1:]:
         yield Note(text)
     for note in comparison.alignment.notes:

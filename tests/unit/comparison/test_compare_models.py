@@ -18,8 +18,8 @@ from calviz.comparison.comparison_results import (
     answers,
     headline,
     map_words,
-    off_words,
     ranked_by,
+    state_words,
     where_words,
 )
 from calviz.core.blocks import Factor
@@ -790,7 +790,7 @@ def test_a_slice_that_makes_the_order_of_all_rows_is_named():
     assert compare_models(everywhere, ["nll"], resamples=200).of_lead == ()
 
 
-def test_where_the_best_model_is_off_is_said_as_of_that_model_alone():
+def test_of_each_model_it_is_said_what_is_wrong_with_it_alone(usual_resamples):
     rng = np.random.default_rng(1)
     n = 6_000
     kind, city, z = (
@@ -807,15 +807,25 @@ def test_where_the_best_model_is_off_is_said_as_of_that_model_alone():
         for name, score in (("best", z), ("coarse", 0.3 * (z - off)))
     }
     compared = compare_models(models, ["nll", "brier"], resamples=200)
-    words, one = off_words(compared, "nll")
     verdict = calviz.verdict(models["best"])
     assert compared.ranking("nll")[0] == "best"
-    assert words == f"The best, 'best', is off where {': '.join(verdict.off_in)}."
-    assert one.where == verdict.off_where == (("kind", "B"), ("city", "y"))
-    record = models_record(compared)["best_off_where"]
-    assert record["best"]["expected"] == one.expected
-    # Looked at once.
-    assert off_words(compared, "brier")[1] is one
+    best, coarse = state_words(compared)
+    # As Overview says it of each alone; where scores are off is said once.
+    assert best == f"'best': {verdict.headline}."
+    assert ": ".join(verdict.off_in) in best
+    assert coarse == f"'coarse': {calviz.verdict(models['coarse']).headline}."
+    record = models_record(compared)
+    assert record["models"]["best"]["verdict"] == verdict.sentence
+    assert verdict.off_where == (("kind", "B"), ("city", "y"))
+    assert record["best_off_where"]["best"]["where"] == [*map(list, verdict.off_where)]
+    shifted = {
+        "best": models["best"],
+        "high": replace(models["best"], probs=1 / (1 + np.exp(-z - 0.4))),
+    }
+    _, high = state_words(compare_models(shifted, ["nll"], resamples=200))
+    verdict = calviz.verdict(shifted["high"])
+    assert high == f"'high': {verdict.headline}; off where {': '.join(verdict.off_in)}."
     fine = models | {"best": replace(models["best"], probs=1 / (1 + np.exp(off - z)))}
     compared = compare_models(fine, ["nll"], resamples=200)
-    assert (off_words(compared, "nll"), compared.ranking("nll")[0]) == (("", None), "best")
+    assert state_words(compared)[0] == "'best': No miscalibration found on 6,000 rows."
+    assert models_record(compared)["best_off_where"] == {}
