@@ -330,14 +330,16 @@ class _Decoder:
         others = self._others(names) or [j for j in self.known if self.levels[j] not in names]
         row, left = min(map(self._first_row, others)), self._without(names)
         shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
+        several = sum(self.rows[j] for j in others) > 1
+        labels = f"{self._shown(others)} in '{short(self.name)}'"
+        labels = labels if several else f"'{short(self.levels[others[0]])}'"
         return InputError(
-            f"{self._shown(others)} in '{short(self.name)}' is none of the classes {shown}",
+            f"{labels} {'is' if len(others) == 1 else 'are'} none of the classes {shown}",
             row=row + 1,
             line=self.line(row),
             column=self.name,
-            placed=sum(self.rows[j] for j in others) > 1,
-            remedy="correct it"
-            + f", name another column as the label, or {_GIVE_NAMES}" * (not left),
+            placed=several,
+            remedy="correct it" if left else f"name another column as the label, or {_GIVE_NAMES}",
             readings=left,
         )
 

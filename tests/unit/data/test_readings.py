@@ -334,7 +334,9 @@ def test_labels_without_a_column_among_several_classes_are_counted_and_may_be_le
     error = asked(columns)
     found = [f"'{word}' ({rows} rows)" for word, rows in rare.items()]
     shown = ", ".join(sorted(found, key=lambda text: "ham" not in text))
-    assert f"{shown} in 'label' is none of the classes " in str(error)
+    assert f"{shown} in 'label' {'is' if len(rare) == 1 else 'are'} none of the classes " in str(
+        error
+    )
     (way,) = error.readings
     few = left < 20  # and else it is not chosen beforehand
     assert way.label == f"leave out the rows with {shown}" + ", 31% of all" * (not few)

@@ -279,7 +279,7 @@ REFUSED = {
         "no columns that add up to 1 in every row, as probabilities do (there are: column 1, column 2, column 3); say which columns hold the scores",
         "",
     ),
-    "label,p_a,p_b\n0,.5,.5\nb,.4,.6\n": ("'0' (1 row) in 'label' is none of the classes", ""),
+    "label,p_a,p_b\n0,.5,.5\nb,.4,.6\n": ("'0' is none of the classes", ""),
     "outcome,risk\nfoo,.5\nbar,.4\n": ("nothing says which class", ""),
     "foo,bar,p_a,p_b\n0,1,.5,.5\n1,0,.4,.6\n": ("several could be it: foo, bar", ""),
     "sex,sepsis_24h,p_sepsis\nF,0,.5\nM,1,.6\nF,1,.4\n": (
