@@ -430,7 +430,7 @@ _BUILT_FILES = "calviz.recalibrate.ready"
 
 @dataclass(frozen=True, eq=False)
 class MethodFiles:
-    """The contents of the files, or the reason why there is no snippet; how many rows a map of a slice changes, how many without a label are calibrated, and what is to say of predicted classes."""
+    """The contents of the files, or the reason why there is no snippet; how many rows a map of a slice changes, how many that were left out are calibrated, and what is to say of predicted classes."""
 
     table: bytes
     map: bytes
@@ -578,14 +578,14 @@ def _build(outcome: ComparisonOutcome, method: str, suffix: str, settings: Setti
     else:
         data = out_of_fold
     file = settings.entry.loaded
-    later = fitting.calibrated_later(recalibrator, file, settings.model)
+    later = fitting.calibrated_left_out(recalibrator, file, settings.model)
     table, n, said = written(data, whole, suffix, file, later)
     columns = file.score_columns(settings.model)
     where, changed = "", ""
     if isinstance(recalibrator, SliceMap):
         where = recalibrator.words * (recalibrator.others == UNCALIBRATED)
         tally: Counter[str] = Counter()
-        for some in (whole, file.waiting[settings.model]) if n > whole.n else (whole,):
+        for some in (whole, file.left_out[settings.model]) if n > whole.n else (whole,):
             more = fitting.columns_to_apply(recalibrator, some)
             tally.update(recalibrator.counts(fitting.scores_of(some)[0], **more))
         changed = recalibrator.reading(tally)
@@ -609,7 +609,7 @@ def _with_rows(whole: Dataset, calibrated: Dataset, rows: IntArray) -> Dataset:
 
 
 def written(
-    data: Dataset, before: Dataset, suffix: str, file: Loaded, waiting: Dataset | None = None
+    data: Dataset, before: Dataset, suffix: str, file: Loaded, left_out: Dataset | None = None
 ) -> tuple[bytes, int, str]:
     """Return the content of a calibrated file, as `write_predictions` writes it, how many of its rows are calibrated, and what is to say of predicted classes."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
@@ -617,7 +617,7 @@ def written(
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
-        _, n, said = write_predictions(data, path, before=before, file=file, waiting=waiting)
+        _, n, said = write_predictions(data, path, before=before, file=file, left_out=left_out)
         return path.read_bytes(), n, said
 
 
@@ -642,7 +642,8 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
             without = ", without a calibrated score" * (not later)
             yield f"{f'In the file{without}' if is_there else 'Not in the file'}: {what}."
     if later:
-        yield f"Of these, {counted(later, 'row')} {'lacks' if later == 1 else 'lack'} only a label, and {'is' if later == 1 else 'are'} calibrated."
+        have, are = ("has", "is") if later == 1 else ("have", "are")
+        yield f"Of these, {counted(later, 'row')} {have} scores of this model, and {are} calibrated."
 
 
 #: Repairs that leave out rows; others leave out lines that are none.

@@ -71,7 +71,7 @@ def recalibrate(
     from calviz.comparison.advice import change_words
     from calviz.comparison.fitting import (
         calibrate,
-        calibrated_later,
+        calibrated_left_out,
         map_of_all,
         reading_of_unlabelled,
         trade_off,
@@ -147,13 +147,15 @@ def recalibrate(
     record = fitted and fitted.to_apply(data, columns, model=loaded.rows_of(data.name))
     with _saving(record, fitted, save_map, save_snippet):
         later_map = fitted
-        if fitted is None and data.name in loaded.waiting:
+        if fitted is None and data.name in loaded.left_out:
             later_map = map_of_all(data, method, fitting.rows(data), parameters.get(method, {}))
-            remarks.append("rows without a label are calibrated by one map, fitted on all others.")
+            remarks.append(
+                "rows that were left out are calibrated by one map, fitted on all others."
+            )
             say(f"{method}: {remarks[-1]}")
-        later = calibrated_later(later_map, loaded, data.name)
+        later = calibrated_left_out(later_map, loaded, data.name)
         *rows, said = write_predictions(
-            result.calibrated, out, before=data, file=loaded, waiting=later
+            result.calibrated, out, before=data, file=loaded, left_out=later
         )
     _say_written(json_only, {_rows_words(*rows): out, **saved}, said)
     named = {"name": data.name, "rows": data.rows}

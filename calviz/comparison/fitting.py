@@ -680,12 +680,12 @@ def map_of_all(
     return fit_and_apply(data, RECALIBRATORS[method], on_all, options).recalibrator
 
 
-def calibrated_later(recalibrator: Any, file: Loaded, model: str) -> Dataset | None:
-    """Apply a fitted map, if there is one, to a model's rows whose labels have not come; None if there are none, or it needs a column that they lack."""
-    if recalibrator is None or (later := file.waiting.get(model)) is None:
+def calibrated_left_out(recalibrator: Any, file: Loaded, model: str) -> Dataset | None:
+    """Apply a fitted map, if there is one, to a model's `Loaded.left_out`; None if there are none, or it needs a column that they lack."""
+    if recalibrator is None or (rows := file.left_out.get(model)) is None:
         return None
     with suppress(InputError):
-        return calibrated_by(recalibrator, later, scores_of(later)[0])
+        return calibrated_by(recalibrator, rows, scores_of(rows)[0])
     return None
 
 

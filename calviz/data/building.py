@@ -75,7 +75,10 @@ class _Builder:
         #: Masks of the rows to keep, and of those left out for want of a label only, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
         self.unlabelled: BoolArray | None = None
-        #: Those rows, by model.
+        #: Per block of scores, the mask of the rows left out that have these.
+        self.scored: list[BoolArray] = []
+        #: Rows that were left out, by model: see `Loaded`.
+        self.left_out: dict[str, Dataset] = {}
         self.waiting: dict[str, Dataset] = {}
 
     def build(self) -> Loaded:
@@ -114,7 +117,7 @@ class _Builder:
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         self.arrays = {span(s.columns): a for s, a in zip(self.layout.scores, arrays, strict=True)}
-        for scores, array in zip(self.layout.scores, arrays, strict=True):
+        for j, (scores, array) in enumerate(zip(self.layout.scores, arrays, strict=True)):
             if scores.reversed:
                 array = np.ascontiguousarray(array[:, ::-1])
             logits = logits_beside[0] if scores.logits else None
@@ -124,7 +127,7 @@ class _Builder:
                     filled=fetched.filled(array), logits=logits, part=part,
                 )  # fmt: skip
                 models[model] = make(self.kept)
-                self._add_waiting(model, make)
+                self._add_left_out(model, make, j)
         return self._built(models, decoded.form)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
@@ -423,14 +426,18 @@ class _Builder:
 
     # Rows and columns
 
-    def _add_waiting(self, model: str, make: Callable[[BoolArray], Dataset]) -> None:
-        """Make a model's rows that were left out for want of a label only; what is to say of its rows is said of the others."""
-        if self.unlabelled is None or self.counts is not None or not self.unlabelled.any():
+    def _add_left_out(
+        self, model: str, make: Callable[[BoolArray], Dataset], block: int = 0
+    ) -> None:
+        """Make a model's rows that were left out but have its scores, a block; what is to say of its rows is said of the others."""
+        if self.unlabelled is None or self.counts is not None or not self.scored[block].any():
             return
         said: tuple[list[Any], ...] = (self.notices, self.offered, self.repairs)
         lengths = [len(some) for some in said]
         with suppress(InputError):
-            self.waiting[model] = make(self.unlabelled)
+            self.left_out[model] = rows = make(self.scored[block])
+            if (waiting := np.flatnonzero(self.unlabelled[rows.file_rows])).size:
+                self.waiting[model] = rows.take(waiting)
         for some, length in zip(said, lengths, strict=True):
             del some[length:]
 
@@ -462,19 +469,22 @@ class _Builder:
                 remedy=remedy,
                 repairs=(REPAIRS[repair],),
             )
-        incomplete, odd = np.zeros_like(no_label), np.zeros_like(no_label)
+        unread, odd = np.zeros_like(no_label), np.zeros_like(no_label)
         for name in chosen if "drop-missing" in asked else ():
-            incomplete |= self._blank(fetched, name)
+            unread |= self._blank(fetched, name)
+        incomplete, unscored = unread.copy(), []
         for array in fetched.scores[: max(1, len(layout.scores))]:
+            blank, outside = np.zeros_like(no_label), np.zeros_like(no_label)
             if "drop-missing" in asked or no_class.any():
-                blank = np.isnan(array).any(axis=1)
-                incomplete |= blank & (no_class | ("drop-missing" in asked))
+                blank = np.isnan(array).any(axis=1) & (no_class | ("drop-missing" in asked))
             if "drop-outside" in asked:
                 off = roles.outside(array, self.whole)
-                odd |= off & roles.are_few(off)
+                outside |= off & roles.are_few(off)
                 if "renormalise" not in asked:
-                    off = roles.off_sum(array, self.whole) & ~odd
-                    odd |= off & roles.are_few(off)
+                    off = roles.off_sum(array, self.whole) & ~outside
+                    outside |= off & roles.are_few(off)
+            unscored.append(unread | blank | outside)
+            incomplete, odd = incomplete | blank, odd | outside
         missing = (no_label | incomplete) & ~no_class
         if (keep := ~(missing | no_class | odd)).all():
             return fetched
@@ -492,7 +502,8 @@ class _Builder:
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
         self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd | undated)
-        needed = keep | self.unlabelled
+        self.scored = [~(keep | lacking) for lacking in unscored]
+        needed = np.any([keep, *self.scored], axis=0)
         rows = np.where(needed, np.arange(keep.size), needed.argmax())
         checked = {n: c for n, c in fetched.columns.items() if n in (*chosen, layout.time)}
         checked = {n: c for n, c in checked.items() if len(c) == keep.size}
@@ -533,7 +544,7 @@ class _Builder:
             self.own[model] = own
             make = partial(self._of_confidences, score, layout, right, columns, model, part)
             models[model] = make(self.kept)
-            self._add_waiting(model, make)
+            self._add_left_out(model, make)
         return self._built(models, right.form)
 
     def _of_confidences(
@@ -646,6 +657,7 @@ class _Builder:
             repairs_offered=tuple(self.offered),
             ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
+            left_out=self.left_out,
             waiting=self.waiting,
             cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=(), ways=()),

@@ -384,8 +384,11 @@ class Loaded:
         has the calibrated ones there. Without logits, percentages, logarithms and lists.
     ways : tuple of Reading
         Other ways to read the file, which answer another question.
+    left_out : mapping of str to Predictions or ConfidencePredictions
+        By model, the rows that were left out, as asked, although they have its scores: they lack a label, or a score of another model.
+        Their labels mean nothing.
     waiting : mapping of str to Predictions or ConfidencePredictions
-        By model, the rows that were left out, as asked, for want of a label only; their labels mean nothing.
+        Those of them that lack a label only.
     """
 
     file: str
@@ -401,6 +404,7 @@ class Loaded:
     roles: ColumnRoles = field(default_factory=ColumnRoles)
     own_scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ways: tuple[Reading, ...] = ()
+    left_out: Mapping[str, Dataset] = field(default_factory=dict)
     waiting: Mapping[str, Dataset] = field(default_factory=dict)
 
     @property

@@ -54,9 +54,9 @@ def write_predictions(
     *,
     before: Dataset | None = None,
     file: Loaded | None = None,
-    waiting: Dataset | None = None,
+    left_out: Dataset | None = None,
 ) -> tuple[int, int, str]:
-    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has, how many of them are those of `data` or `waiting`, and what is to say of predicted classes.
+    """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts; return how many rows the file has, how many of them are those of `data` or `left_out`, and what is to say of predicted classes.
 
     In tables, score columns keep the names that they have in `file`, if they held these probabilities or confidences themselves there
     (`Loaded.own_scores`), and are named ``p_<class>`` or ``confidence`` otherwise; labels are class names, and all columns but splits keep
@@ -66,7 +66,7 @@ def write_predictions(
     has the scores in `before`, the same rows before a map: P(class 1) of two classes, otherwise the confidence. If the `file` had no labels,
     nothing is written about the true classes. CSV is written in the style of the `file`. If that was a table with names above its columns, tables
     begin with these, as they stand there (numbers of text only in CSV; there, fields of a column are columns with dotted names, and lists are JSON), also of rows that were left out, whose
-    calibrated scores are empty, unless they are `waiting`: those of the `file` (`Loaded.waiting`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name, as predicted classes do where these were the classes of the largest scores.
+    calibrated scores are empty, unless they are `left_out`: those of the `file` (`Loaded.left_out`), calibrated; only the columns that the file lacks are added, and scores replace those of the same name, as predicted classes do where these were the classes of the largest scores.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -78,7 +78,7 @@ def write_predictions(
         data = _beside(data, before)
     named = file.named_as_labels(data) if file else data
     with errors.replacing(target) as temporary_path:
-        return _write(named, before or data, temporary_path, file, waiting)
+        return _write(named, before or data, temporary_path, file, left_out)
 
 
 def _beside(data: Dataset, before: Dataset) -> Dataset:
@@ -95,7 +95,7 @@ def one_score(data: Dataset) -> npt.NDArray[Any]:
 
 
 def _write(
-    data: Dataset, before: Dataset, target: Path, file: Loaded | None, waiting: Dataset | None
+    data: Dataset, before: Dataset, target: Path, file: Loaded | None, left_out: Dataset | None
 ) -> tuple[int, int, str]:
     labelled = file is None or bool(file.recognition.label_form)
     if target.suffix.lower() == ".npz":
@@ -128,9 +128,9 @@ def _write(
         return data.n, data.n, ""
     cells, rows = found
     changes = [(np.arange(data.n) if rows is None else rows, before, data)]
-    later = file.waiting[before.name] if waiting is not None and rows is not None else None
-    if later is not None and waiting is not None and later.file_rows is not None:
-        changes.append((later.file_rows, later, waiting))
+    others = file.left_out[before.name] if left_out is not None and rows is not None else None
+    if others is not None and left_out is not None and others.file_rows is not None:
+        changes.append((others.file_rows, others, left_out))
     cells, said = _with_new_classes(cells, changes, {*before_map, roles.label})
     confidence = roles.confidence
     there = {"label": roles.label or next(iter(roles.one_hot if own else ()), None)}

@@ -607,6 +607,31 @@ def test_rows_that_are_left_out_have_no_calibrated_score_and_keep_the_one_before
     assert [i for i, score in enumerate(written[names[-1]]) if score is None] == [7]
 
 
+def test_rows_that_lack_the_score_of_another_model_are_calibrated_as_apply_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    rng, n = np.random.default_rng(0), 300
+    a, b = (np.where(np.arange(n) % 20 == j, np.nan, rng.random(n).round(3)) for j in (3, 4))
+    label = np.where(np.arange(n) % 50 == 7, "", (rng.random(n) < 0.4).astype(int).astype(str))
+    day = [f"2026-01-{1 + i % 28:02d}" for i in range(n)]
+    frame = pl.DataFrame({"day": day, "a": a, "b": b, "y": label}).fill_nan(None)
+    frame.write_csv(path := tmp_path / "in.csv")
+    files = {name: str(tmp_path / name) for name in ("one.csv", "two.csv", "map.json")}
+    how = ["--models", "a,b", "--label", "y", "--model", "b", "--repair", "drop-missing"]
+    fit = ["--method", "isotonic", "--save-map", files["map.json"], "--out", files["one.csv"]]
+    run("recalibrate", str(path), *how, *fit)
+    assert "wrote 300 rows (285 of them calibrated)" in capsys.readouterr().out
+    rows = ["--map", files["map.json"], "--out", files["two.csv"], "--repair", "drop-missing"]
+    run("apply", str(path), *rows)
+    one, two = (pl.read_csv(files[name]) for name in ("one.csv", "two.csv"))
+    assert one.drop("split").equals(two)
+    assert one["b"].is_null().to_list() == np.isnan(b).tolist()
+    # Only those without a label wait for it.
+    read_again = read(path, options=options_of({"models": ["a", "b"], "label": "y", "repair": ("drop-missing",)}))  # fmt: skip
+    unlabelled = (label == "") & ~np.isnan(a) & ~np.isnan(b)
+    assert read_again.waiting["b"].file_rows.tolist() == np.flatnonzero(unlabelled).tolist()
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("named", [True, False])
 def test_rows_whose_label_has_not_come_are_calibrated_and_written(
