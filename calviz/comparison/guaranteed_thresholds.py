@@ -150,7 +150,9 @@ class ThresholdChoice:
             ).rstrip()
         if self.threshold is None:
             share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
-            return f"No threshold can promise that {promise}, {sure}. Tried {chosen}: {risk_tests.more_rows_words(self.more_rows, share)}."
+            return risk_tests.none_words(
+                promise, sure, f"on {self.fit.how}", self.fit.rows, self.more_rows, share
+            )
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"

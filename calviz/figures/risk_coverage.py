@@ -334,12 +334,11 @@ class RiskCoverage(SampleFigure):
         observed = self._observed_at(risk) if others and more != math.inf else ""
         sure = f"with {level_text(confidence)} confidence"
         if not safe.size:
-            never = "no number of rows can show that none is wrong"
-            words = (
-                f"No threshold can promise that at most {percent(risk)} of the predictions{self._of} kept are wrong, {sure}. Tried on all of "
-                f"{self._rows} here: {risk_tests.more_rows_words(more, risk) if risk else never}.{observed}"
+            promise = f"at most {percent(risk)} of the predictions{self._of} kept are wrong"
+            words = risk_tests.none_words(
+                promise, sure, f"on all of {self._rows} here", self.n, more, risk
             )
-            return replace(self._nothing(words), more_rows=more)
+            return replace(self._nothing(f"{words}{observed}"), more_rows=more)
         step = int(safe[0])
         limit = self._limit(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)

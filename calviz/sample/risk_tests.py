@@ -275,7 +275,7 @@ class RiskTests:
         """
         n, population = float(self.kept[-1]), self.population
         if not 0 < target < 1 or not population:
-            return None
+            return None if target else math.inf
         fewest = self.fewest(target, confidence)
         steps: IntArray = np.arange(self.size)
         worth: FloatArray | float = math.log1p(-confidence) / math.log1p(-target) / fewest
@@ -318,15 +318,24 @@ def more_rows_words(more: float | None, wrong: float | None = None) -> str:
     """
     if more is None:
         return "more rows may help"
+    if more == math.inf and wrong:
+        return f"at no threshold are clearly fewer than {percent(wrong)} wrong, and more rows would hardly change that"
     if more == math.inf:
-        few = f"at no threshold are clearly fewer than {percent(wrong)} wrong" if wrong else ""
-        return (
-            f"{few}, and more rows would hardly change that"
-            if few
-            else "more rows would hardly help"
-        )
+        never = "no number of rows can show that none is wrong"
+        return "more rows would hardly help" if wrong is None else never
     digits = 10 ** max(0, len(str(more)) - 2)
     return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
+
+
+@claim("more-rows")
+def none_words(
+    promise: str, sure: str, tried: str, rows: int, more: float | None, wrong: float | None
+) -> str:
+    """Say that no threshold was found for a promise, as these rows are too few or as none can keep it; arguments as for `more_rows_words`."""
+    of, first = "", f"{counted(rows, 'row')} cannot show"
+    if more == math.inf:
+        of, first = f" ({counted(rows, 'row')})", "No threshold can promise"
+    return f"{first} that {promise}, {sure}. Tried {tried}{of}: {more_rows_words(more, wrong)}."
 
 
 def _by_betting(gain: FloatArray, count: FloatArray, most: float) -> float:

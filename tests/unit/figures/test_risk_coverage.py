@@ -239,7 +239,7 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert figure.at_risk(0.1).more_rows is None
     unknown = "more rows may help."
     assert unknown in figure.at_risk(0.1).sentence.replace("\xa0", " ")
-    assert at_risk(300, 0, risk=0.0).more_rows is None
+    assert at_risk(300, 0, risk=0.0).more_rows == np.inf
     assert "no number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
     assert at_risk(1, 0).kept == 0
 
@@ -301,7 +301,7 @@ def test_of_some_predicted_classes_by_hand():
     some = RiskCoverage.compute(data, predicted=["spam", "hate"])
     assert (some.n, some.risk[-1], some.predicted) == (1_000, 0.09, "'spam' or 'hate'")
     assert some.at_risk(0.05).kept == 0
-    none = "No threshold can promise that at most 5.0 % of the predictions of 'spam' or 'hate' kept are wrong"
+    none = "1,000 rows cannot show that at most 5.0 % of the predictions of 'spam' or 'hate' kept are wrong"
     assert some.at_risk(0.05).headline == none
     title = "Confidence ≥ 0.700: at most 20.0 % of what is kept as 'spam' or 'hate' is wrong"
     assert some.at_risk(0.2).headline == title
