@@ -71,11 +71,10 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    starts = [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices]
     frame = {
-        column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
-        "from": starts,
+        column: [shorten(s.where[0][1], 26) or "missing" for s in levels.slices.slices],
         "the score is": [levels.word(s) for s in levels.slices.slices],
+        "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices],
         "kept": [c.kept for c in levels.choices],
         "right of the kept": [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
         "rows": [s.rows for s in levels.slices.slices],
@@ -87,8 +86,6 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         most=420,
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
-            # On a phone, a long name leaves room for how many rows are missing.
-            column: st.column_config.TextColumn(width=120 if screen.page_width() else None),
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
@@ -98,7 +95,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
     st.caption(
-        f"Too high, too low: beyond chance, with all values tested together.{left_out}",
+        f"Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),
     )
 

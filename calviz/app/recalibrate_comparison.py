@@ -642,8 +642,7 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
             without = ", without a calibrated score" * (not later)
             yield f"{f'In the file{without}' if is_there else 'Not in the file'}: {what}."
     if later:
-        have, are = ("has", "is") if later == 1 else ("have", "are")
-        yield f"Of these, {counted(later, 'row')} {have} scores of this model, and {are} calibrated."
+        yield f"Of these, {counted(later, 'row')} with scores of this model {'is' if later == 1 else 'are'} calibrated."
 
 
 #: Repairs that leave out rows; others leave out lines that are none.

@@ -149,9 +149,7 @@ def recalibrate(
         later_map = fitted
         if fitted is None and data.name in loaded.left_out:
             later_map = map_of_all(data, method, fitting.rows(data), parameters.get(method, {}))
-            remarks.append(
-                "rows that were left out are calibrated by one map, fitted on all others."
-            )
+            remarks.append("rows left out are calibrated by one map, fitted on all others.")
             say(f"{method}: {remarks[-1]}")
         later = calibrated_left_out(later_map, loaded, data.name)
         *rows, said = write_predictions(

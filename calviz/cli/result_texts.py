@@ -215,10 +215,6 @@ def _finding(severity: str, code: str, message: str) -> None:
 # ---- Groups
 
 
-#: Number of levels named in a sentence.
-_NAMED = 6
-
-
 def print_groups(levels: Levels, column: str, risk: float) -> None:
     """Print one line per level of a group column: rows, mean score, share of hits, whether it is off, and its threshold.
 
@@ -231,7 +227,6 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
         Largest allowed share of errors among the predictions kept.
     """
     show()
-    show(_group_summary(levels, column))
     console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
@@ -241,20 +236,6 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     tested = len(levels.slices.slices)
     text = f"Too high or low: beyond chance, corrected for all {tested} values. The last columns: {levels.guarantee(risk)}"
     show(text, "dim")
-
-
-def _group_summary(levels: Levels, column: str) -> str:
-    """Sentence that names the levels whose scores are too high, too low, or within noise."""
-    parts, off = [], levels.slices.off
-    for side in ("too high", "too low", "within noise"):
-        group = [s for s in levels.slices.slices if levels.word(s) == side]
-        named = [
-            short_name(s.where[0][1]) + (f" ({points(abs(s.expected))} points)" if s in off else "")
-            for s in group[:_NAMED]
-        ]
-        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
-        parts += [f"{side} on {', '.join(named)}{more}"] if named else []
-    return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
 def _table_by_group(levels: Levels, column: str, risk: float) -> Table:

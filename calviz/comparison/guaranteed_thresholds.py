@@ -150,9 +150,8 @@ class ThresholdChoice:
             ).rstrip()
         if self.threshold is None:
             share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
-            return risk_tests.none_words(
-                promise, sure, f"on {self.fit.how}", self.fit.rows, self.more_rows, share
-            )
+            rows, more = self.fit.rows, self.more_rows
+            return risk_tests.none_words(f"{promise}, {sure}", chosen, rows, more, share)
         what = "confidence"
         if self.class_name:
             what = f"probability of '{shorten(self.class_name, 40)}'"

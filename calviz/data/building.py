@@ -72,14 +72,12 @@ class _Builder:
         self.arrays: dict[str, FloatArray] = {}
         #: Texts made of labels that are written back although some are missing.
         self.label_texts: dict[str, Factor] = {}
-        #: Masks of the rows to keep, and of those left out for want of a label only, shape (n,); None if all are kept.
+        #: Masks of the rows to keep, None if all are kept, and of those left out for want of a label only, shape (n,).
         self.kept: BoolArray | None = None
-        self.unlabelled: BoolArray | None = None
-        #: Per block of scores, the mask of the rows left out that have these.
-        self.scored: list[BoolArray] = []
-        #: Rows that were left out, by model: see `Loaded`.
+        self.unlabelled = np.zeros(0, dtype=np.bool_)
+        #: Masks of the rows left out that have the scores of each block, shape (blocks, n), and these rows by model.
+        self.scored = np.zeros((0, 0), dtype=np.bool_)
         self.left_out: dict[str, Dataset] = {}
-        self.waiting: dict[str, Dataset] = {}
 
     def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
@@ -127,7 +125,7 @@ class _Builder:
                     filled=fetched.filled(array), logits=logits, part=part,
                 )  # fmt: skip
                 models[model] = make(self.kept)
-                self._add_left_out(model, make, j)
+                self._leave_out(model, make, j)
         return self._built(models, decoded.form)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
@@ -426,20 +424,14 @@ class _Builder:
 
     # Rows and columns
 
-    def _add_left_out(
-        self, model: str, make: Callable[[BoolArray], Dataset], block: int = 0
-    ) -> None:
+    def _leave_out(self, model: str, make: Callable[[BoolArray], Dataset], block: int = 0) -> None:
         """Make a model's rows that were left out but have its scores, a block; what is to say of its rows is said of the others."""
-        if self.unlabelled is None or self.counts is not None or not self.scored[block].any():
+        if self.kept is None or self.counts is not None or not self.scored[block].any():
             return
-        said: tuple[list[Any], ...] = (self.notices, self.offered, self.repairs)
-        lengths = [len(some) for some in said]
+        said = [*self.notices], [*self.offered], [*self.repairs]
         with suppress(InputError):
-            self.left_out[model] = rows = make(self.scored[block])
-            if (waiting := np.flatnonzero(self.unlabelled[rows.file_rows])).size:
-                self.waiting[model] = rows.take(waiting)
-        for some, length in zip(said, lengths, strict=True):
-            del some[length:]
+            self.left_out[model] = make(self.scored[block])
+        self.notices, self.offered, self.repairs = said
 
     def _choose_rows(self, fetched: Fetched, no_label: BoolArray, labels: Any) -> Fetched:
         """Leave out rows with missing values if asked to, else refuse a missing label; return the columns with what can be checked in the place of such rows.
@@ -447,6 +439,7 @@ class _Builder:
         Those whose label is none of the classes are left out in any case.
         """
         layout, asked = self.layout, self.options.repair
+        scores = fetched.scores[: max(1, len(layout.scores))]
         no_class = no_label & (np.asarray(labels) == NO_CLASS)
         undated = self._blank(fetched, layout.time)
         dated = layout.time if self.options.time_column or undated.mean() <= _FEW_UNDATED else None
@@ -455,7 +448,6 @@ class _Builder:
             row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
             why += f": {self.fills}" * bool(self.fills)
-            scores = fetched.scores[: max(1, len(layout.scores))]
             if more := np.any([np.isnan(a).any(axis=1) & ~no_label for a in scores], axis=0).sum():
                 why += f", and {more:,} more no score"
             if dated and (more := np.count_nonzero(undated & ~no_label)):
@@ -469,24 +461,20 @@ class _Builder:
                 remedy=remedy,
                 repairs=(REPAIRS[repair],),
             )
-        unread, odd = np.zeros_like(no_label), np.zeros_like(no_label)
-        for name in chosen if "drop-missing" in asked else ():
-            unread |= self._blank(fetched, name)
-        incomplete, unscored = unread.copy(), []
-        for array in fetched.scores[: max(1, len(layout.scores))]:
-            blank, outside = np.zeros_like(no_label), np.zeros_like(no_label)
-            if "drop-missing" in asked or no_class.any():
-                blank = np.isnan(array).any(axis=1) & (no_class | ("drop-missing" in asked))
+        drops = "drop-missing" in asked
+        unread = np.any([self._blank(fetched, n if drops else None) for n in chosen], axis=0)
+        blank, odd = np.zeros((2, len(scores), no_label.size), dtype=np.bool_)
+        for j, array in enumerate(scores):
+            if drops or no_class.any():
+                blank[j] = np.isnan(array).any(axis=1) & (no_class | drops)
             if "drop-outside" in asked:
                 off = roles.outside(array, self.whole)
-                outside |= off & roles.are_few(off)
+                odd[j] = off & roles.are_few(off)
                 if "renormalise" not in asked:
-                    off = roles.off_sum(array, self.whole) & ~outside
-                    outside |= off & roles.are_few(off)
-            unscored.append(unread | blank | outside)
-            incomplete, odd = incomplete | blank, odd | outside
-        missing = (no_label | incomplete) & ~no_class
-        if (keep := ~(missing | no_class | odd)).all():
+                    off = roles.off_sum(array, self.whole) & ~odd[j]
+                    odd[j] |= off & roles.are_few(off)
+        missing = (no_label | unread | blank.any(axis=0)) & ~no_class
+        if (keep := ~(missing | no_class | odd.any(axis=0))).all():
             return fetched
         for model, part in (self.parts or {"": None}).items():
             if not keep[slice(None) if part is None else part].any():
@@ -495,15 +483,15 @@ class _Builder:
         for key, mask, what in (
             ("drop-labels", no_class, "labels that are none of the classes"),
             ("drop-missing", missing, "missing values"),
-            ("drop-outside", odd, "values that are no probabilities"),
+            ("drop-outside", odd.any(axis=0), "values that are no probabilities"),
         ):
             if (rows := np.flatnonzero(mask)).size:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
                 where = places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
-        self.kept, self.unlabelled = keep, no_label & ~(incomplete | odd | undated)
-        self.scored = [~(keep | lacking) for lacking in unscored]
-        needed = np.any([keep, *self.scored], axis=0)
+        self.kept, self.scored = keep, ~(keep | unread | blank | odd)
+        self.unlabelled = self.scored.all(axis=0) & no_label & ~undated
+        needed = keep | self.scored.any(axis=0)
         rows = np.where(needed, np.arange(keep.size), needed.argmax())
         checked = {n: c for n, c in fetched.columns.items() if n in (*chosen, layout.time)}
         checked = {n: c for n, c in checked.items() if len(c) == keep.size}
@@ -544,7 +532,7 @@ class _Builder:
             self.own[model] = own
             make = partial(self._of_confidences, score, layout, right, columns, model, part)
             models[model] = make(self.kept)
-            self._add_left_out(model, make)
+            self._leave_out(model, make)
         return self._built(models, right.form)
 
     def _of_confidences(
@@ -658,7 +646,7 @@ class _Builder:
             ways=(*self.layout.ways, *self.ways),
             repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
             left_out=self.left_out,
-            waiting=self.waiting,
+            unlabelled=self.unlabelled,
             cells=self.table.cells if self.counts is None else None,
             roles=replace(self.layout, notices=(), ways=()),
             own_scores=self.own,

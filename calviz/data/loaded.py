@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import IntArray
+from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import BEFORE, Dataset
 from calviz.core.row_columns import Kind
@@ -387,8 +387,8 @@ class Loaded:
     left_out : mapping of str to Predictions or ConfidencePredictions
         By model, the rows that were left out, as asked, although they have its scores: they lack a label, or a score of another model.
         Their labels mean nothing.
-    waiting : mapping of str to Predictions or ConfidencePredictions
-        Those of them that lack a label only.
+    unlabelled : ndarray of bool
+        Which rows of the file were left out for want of a label only, if some are `left_out`.
     """
 
     file: str
@@ -405,7 +405,13 @@ class Loaded:
     own_scores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ways: tuple[Reading, ...] = ()
     left_out: Mapping[str, Dataset] = field(default_factory=dict)
-    waiting: Mapping[str, Dataset] = field(default_factory=dict)
+    unlabelled: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
+
+    @cached_property
+    def waiting(self) -> dict[str, Dataset]:
+        """By model, the rows of `left_out` that lack a label only."""
+        mask, rows = self.unlabelled, self.left_out.items()
+        return {k: d.take(m) for k, d in rows if (m := mask[d.file_rows]).any()}
 
     @property
     def offered(self) -> tuple[Reading, ...]:

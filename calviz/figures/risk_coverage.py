@@ -112,8 +112,10 @@ class ReferralChoice:
 
     @property
     def more_words(self) -> str:
-        """What more rows would do, where no threshold can be shown."""
-        return f"none: {risk_tests.more_rows_words(self.more_rows)}"
+        """What more rows would do, where no threshold can be shown, in a cell; `Levels.guarantee` says what it means."""
+        if self.more_rows in (None, math.inf):
+            return "none" if self.more_rows else "none yet"
+        return f"none: +{risk_tests.rough_rows(self.more_rows)} rows"
 
 
 @figure(
@@ -334,10 +336,9 @@ class RiskCoverage(SampleFigure):
         observed = self._observed_at(risk) if others and more != math.inf else ""
         sure = f"with {level_text(confidence)} confidence"
         if not safe.size:
-            promise = f"at most {percent(risk)} of the predictions{self._of} kept are wrong"
-            words = risk_tests.none_words(
-                promise, sure, f"on all of {self._rows} here", self.n, more, risk
-            )
+            few = f"at most {percent(risk)} of the predictions{self._of} kept are wrong, {sure}"
+            tried = f"on all of {self._rows} here"
+            words = risk_tests.none_words(few, tried, self.n, more, risk)
             return replace(self._nothing(f"{words}{observed}"), more_rows=more)
         step = int(safe[0])
         limit = self._limit(step)

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, claim
+from calviz.core.errors import PREDICTED, NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset, no_group_column, sliceable_columns
@@ -22,6 +22,7 @@ from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import Drawing, Overlay, Page, Picture, Sheet, Trace, area, drawn, line
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
+from calviz.sample.class_gaps import class_ranges
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
@@ -374,24 +375,27 @@ class Levels:
         `CONFIDENCE` for all of them together (Bonferroni).
     few : tuple of str
         Levels with fewer than `least_rows` rows, which are not judged.
+    off : tuple of Slice
+        The slices that are off; of predicted classes, those that `class_ranges` calls so, as everywhere.
     """
 
     least_rows: ClassVar = 20
     slices: Slices
     choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
+    off: tuple[Slice, ...]
 
     @claim("threshold-risk")
     def guarantee(self, risk: float) -> str:
         """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
         return (
             f"of the predictions from that confidence on, chosen on all of these rows, at most {words.percent(risk, 0)} are wrong on new rows too, with "
-            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows."
+            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows. None: more rows would hardly help; with a number: about so many more are needed."
         )
 
     def word(self, level: Slice) -> str:
         """Say in a word or two whether the scores of a level are off."""
-        if level not in self.slices.off:
+        if level not in self.off:
             return "within noise"
         return "too high" if level.gap > 0 else "too low"
 
@@ -426,14 +430,16 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
     # What is kept is kept by its confidence.
     judged = replace(judged, slices=tuple(s.top or s for s in judged.slices))
-    confidence = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1)
+    confidence, off = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1), judged.off
+    if column == PREDICTED:
+        beyond = sample.view(class_ranges, view="predicted-class").beyond
+        named = {name for name, far in zip(sample.data.class_names, beyond, strict=True) if far}
+        off = tuple(s for s in judged.slices if s.where[0][1] in named)
 
     def choice(part: Sample) -> ReferralChoice:
         curve = RiskCoverage.compute(part, band=False)
         return curve.at_risk(risk, confidence=confidence, others=False)
 
-    return Levels(
-        judged,
-        tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices),
-        tuple(name for name, rows in counts.items() if rows < Levels.least_rows),
-    )
+    choices = tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices)
+    few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
+    return Levels(judged, choices, few, off)

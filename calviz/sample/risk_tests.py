@@ -37,6 +37,8 @@ _STARTS = (0.0, 0.1, 0.25, 0.5), (0.85, 0.05, 0.05, 0.05)
 #: More rows would hardly help where each threshold that keeps this share of them takes more than so many times as many; up to the
 #: last of these, a number is told.
 _USABLE, _MOST_MORE, _MOST_TOLD = 0.05, 10, 30
+#: Then, where no share of errors was asked for, and where none was allowed.
+_NEVER = {None: "more rows would hardly help", 0.0: "no number of rows can show that none is wrong"}
 
 RiskName = Literal["error", "precision", "recall", "fpr", "cost"]
 #: Whether a row counts, by cell: kept hits, kept misses, hits and misses that are not kept; and what is then lost by it.
@@ -312,30 +314,27 @@ class RiskTests:
     adjusted="none needed: each of them must be refuted, at a level of 5 % (exact, of the effective number of rows with weights or clusters)",
 )
 def more_rows_words(more: float | None, wrong: float | None = None) -> str:
-    """Say what more rows would do where no threshold can be shown, and why none, if a share `wrong` of the kept was asked for.
-
-    The number of `RiskTests.rows_missing` is rounded up to two digits, as it is rough.
-    """
+    """Say what more rows would do where no threshold can be shown, and why none, if a share `wrong` of the kept was asked for."""
     if more is None:
         return "more rows may help"
-    if more == math.inf and wrong:
-        return f"at no threshold are clearly fewer than {percent(wrong)} wrong, and more rows would hardly change that"
     if more == math.inf:
-        never = "no number of rows can show that none is wrong"
-        return "more rows would hardly help" if wrong is None else never
+        few = f"at no threshold are clearly fewer than {percent(wrong or 0)} wrong, and more rows would hardly change that"
+        return _NEVER.get(wrong, few)
+    return f"about {rough_rows(more)} more rows are needed"
+
+
+def rough_rows(more: float) -> str:
+    """The number of `RiskTests.rows_missing`, rounded up to two digits, as it is rough."""
     digits = 10 ** max(0, len(str(more)) - 2)
-    return f"about {math.ceil(more / digits) * digits:,} more rows are needed"
+    return f"{math.ceil(more / digits) * digits:,}"
 
 
 @claim("more-rows")
-def none_words(
-    promise: str, sure: str, tried: str, rows: int, more: float | None, wrong: float | None
-) -> str:
-    """Say that no threshold was found for a promise, as these rows are too few or as none can keep it; arguments as for `more_rows_words`."""
-    of, first = "", f"{counted(rows, 'row')} cannot show"
-    if more == math.inf:
-        of, first = f" ({counted(rows, 'row')})", "No threshold can promise"
-    return f"{first} that {promise}, {sure}. Tried {tried}{of}: {more_rows_words(more, wrong)}."
+def none_words(promise: str, tried: str, rows: int, *more: float | None) -> str:
+    """Say that no threshold was found for a promise, as these rows are too few or as none can keep it; the last arguments are those of `more_rows_words`."""
+    few = f"{counted(rows, 'row')} cannot show"
+    first = "No threshold can promise" if more[0] == math.inf else few
+    return f"{first} that {promise}. Tried {tried}: {more_rows_words(*more)}."
 
 
 def _by_betting(gain: FloatArray, count: FloatArray, most: float) -> float:

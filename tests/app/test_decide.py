@@ -14,6 +14,7 @@ from calviz.comparison.fitting import before_and_after
 from calviz.core.words import from_on, percent
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
+from calviz.sample.class_gaps import class_ranges
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, with_predicted
 from calviz.verdicts.analysis import evaluate
@@ -610,7 +611,7 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"none: about [\d,]+ more rows are needed", table.loc["chess", "from"])
+    assert re.fullmatch(r"none: \+[\d,]+ rows", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 
@@ -876,3 +877,18 @@ def test_classes_named_by_numbers_are_slices_of_their_own():
     )
     levels = levels_of(Sample(with_predicted(data)), "predicted class", 0.1)
     assert {s.where[0][1] for s in levels.slices.slices} == {str(k) for k in range(20)}
+
+
+def test_classes_are_off_where_the_page_of_classes_says_so():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(30, 0.05), 9_000)
+    drawn = (probs.cumsum(1) > rng.random((9_000, 1))).argmax(1)
+    # A third of the labels of some predicted classes are another one, of some a tenth.
+    wrong = rng.random(9_000) < np.where(probs.argmax(1) < 4, 0.3, np.where(probs.argmax(1) < 12, 0.07, 0))  # fmt: skip
+    labels = np.where(wrong, (drawn + 1) % 30, drawn)
+    sample = Sample(with_predicted(calviz.Predictions(probs=probs, labels=labels)))
+    levels = levels_of(sample, "predicted class", 0.1)
+    over = np.flatnonzero(class_ranges(sample, view="predicted-class").beyond > 0)
+    high = {s.where[0][1] for s in levels.slices.slices if levels.word(s) == "too high"}
+    assert high == {str(k) for k in over}
+    assert 0 < len(high) < len(levels.slices.off)
