@@ -181,9 +181,10 @@ class Slices(Displayed):
         more = len(self.own) - len(shown)
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
-            header=("slice", "rows", "score", "hits", "on new rows (points)", "off"),
+            header=("slice", "rows", "score", "hits", "gap (points)", "on new rows", "off"),
             rows=tuple(
-                (*n, points(s.expected), self.word(s)) for n, s in zip(cells, shown, strict=True)
+                (*n, points(s.gap), points(self.on_new_rows(s)), self.word(s))
+                for n, s in zip(cells, shown, strict=True)
             ),
             notes=(*filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped)),),
         )
@@ -202,6 +203,10 @@ class Slices(Displayed):
     def named(self) -> tuple[Slice, ...]:
         """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
+
+    def on_new_rows(self, one: Slice) -> float:
+        """The gap of a slice to expect on new rows, which is less than that on these if it is off; NaN if it is not."""
+        return one.expected if one in self.off else math.nan
 
     def word(self, one: Slice) -> str:
         """Whether a slice is off: "yes" or since when, "as others" with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
