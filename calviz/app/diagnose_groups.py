@@ -350,7 +350,7 @@ _COLUMNS = {
     "rows": _number(format="localized"),
     "score": _number(help="Mean score of these rows."),
     "hits": _number(help="Share of hits among these rows."),
-    "gap": _number("gap, points", help="Score minus hits."),
+    "gap": _number(help="Score minus hits, in points."),
     "pinned": _number(help="The gap in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
         "The gap and its interval; the thin line is at 0.", width=_PICTURE

@@ -176,16 +176,13 @@ class Slices(Displayed):
     @claim("slices")
     def summary(self) -> Summary:
         """Summarise the result: the slices, the most certainly off first."""
-        shown = self.own[:20]
+        shown, more = self.own[:20], len(self.own) - 20
         cells = [(s.name, f"{s.rows:,}", percent(s.score, 2), percent(s.hits, 2)) for s in shown]
-        more = len(self.own) - len(shown)
+        gaps = [(points(s.gap), points(self.on_new_rows(s)), self.word(s)) for s in shown]
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
             header=("slice", "rows", "score", "hits", "gap (points)", "on new rows", "off"),
-            rows=tuple(
-                (*n, points(s.gap), points(self.on_new_rows(s)), self.word(s))
-                for n, s in zip(cells, shown, strict=True)
-            ),
+            rows=tuple((*told, *gap) for told, gap in zip(cells, gaps, strict=True)),
             notes=(*filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped)),),
         )
 
