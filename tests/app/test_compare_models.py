@@ -15,7 +15,6 @@ from calviz.core.predictions import Predictions
 from tests.app.pages import (
     app_of,
     drop,
-    helps_of,
     open_page,
     plain,
     press,
