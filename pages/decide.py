@@ -181,7 +181,7 @@ def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
     say = _draw_head(chosen, "Does as much happen in each grade as it promises?")
     with navigation.boundary(), decide_costs.titled(say):
-        decide_cutoff.explore_grades(_of_one_class(chosen), say)
+        decide_cutoff.explore_grades(chosen.sample, lambda: _of_one_class(chosen), say)
 
 
 def _of_one_class(chosen: Settings) -> Sample:

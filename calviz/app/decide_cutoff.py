@@ -344,12 +344,15 @@ _COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "
 _IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80", "none": "#a0a0a0"}
 
 
-def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
-    """Draw a table of the grades in a group column; `say` replaces the title."""
-    if not cutoff_and_grades.possible_grade_columns(sample.data):
+def explore_grades(
+    all_classes: Sample, of_one_class: Callable[[], Sample], say: Callable[[str], object]
+) -> None:
+    """Draw a table of the grades in a group column, if there is one, of the class that is then asked for; `say` replaces the title."""
+    if not cutoff_and_grades.possible_grade_columns(all_classes.data):
         few, many = cutoff_and_grades.LEAST_GRADES, cutoff_and_grades.MOST_GRADES
         say(f"No column of this file could hold grades: {few} to {many} values, such as A, B, C")
         return
+    sample = of_one_class()
     column = choose_grades(sample.data)
     if column is None:
         say("Choose the column of grades")

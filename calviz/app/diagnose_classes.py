@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.column_config import NumberColumn, TextColumn
+from streamlit.column_config import Column, NumberColumn, TextColumn
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import LongWork
@@ -205,16 +205,12 @@ def draw_table(
         # However near the range a class is, it is not outside by 0.
         decimals["outside"] = decimals_for(*shown["outside"].dropna(), figures=1)
     table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
-    # Names have the room that a wide page leaves.
-    longest = max(map(len, shown["class"]), default=0)
-    width = min(80 + 6 * max(0, longest - 9), 240 if screen.width_class() == "wide" else 120)
-    name = TextColumn(width=width, pinned=True)
     screen.table(
         table,
         most=420,
         placeholder="–",
         alt="All classes",
-        column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
+        column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
         **ticking,
     )
     tables_and_cards.download_button("Download the classes as CSV", frame, "classes", quiet=True)
@@ -306,56 +302,52 @@ _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class":
 _VALUE_COLUMNS = {
     "predicted-class": NumberColumn(
         "conf. − acc.",
-        width=82,
         help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
     ),
     "one-vs-rest": NumberColumn(
         "prob. − freq.",
-        width=84,
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
     "true-class": NumberColumn(
-        "MCS", width=62, help="Mean confidence minus accuracy on the rows of the class, in points."
+        "MCS", help="Mean confidence minus accuracy on the rows of the class, in points."
     ),
 }
 #: Columns in the order shown, which fits a page of usual width.
 _COLUMNS = {
-    "class": TextColumn(width=80, pinned=True),
+    "class": TextColumn(pinned=True),
     "selected": NumberColumn(
-        width=66,
         format="localized",
         help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
     ),
-    "pinned": NumberColumn(width=66, help="What is drawn, in the pinned state, in points."),
+    "pinned": NumberColumn(help="What is drawn, in the pinned state, in points."),
     "predicted_rows": NumberColumn(
-        "predicted", width=70, format="localized", help="Rows that are predicted as the class."
+        "predicted", format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
     screen.PICTURE_COLUMN: screen.picture_column_config(
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),
-    "interval": TextColumn("95 % interval", width=88),
-    "calibrated": TextColumn(
+    "interval": Column("95 % interval", alignment="right"),
+    "calibrated": Column(
         "if calibrated",
-        width=88,
+        alignment="right",
         help="Where a perfectly calibrated model falls, adjusted for the number of classes. By true class it is not centred "
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
     "outside": NumberColumn(
-        "outside by", width=70, help="How far the error lies outside that range, in points."
+        "outside by", help="How far the error lies outside that range, in points."
     ),
-    "rows": NumberColumn(width=54, format="localized", help="Rows whose true label is the class."),
+    "rows": NumberColumn(format="localized", help="Rows whose true label is the class."),
     **dict.fromkeys(
         ("accuracy", "confidence"),
         NumberColumn(
-            width=78,
             format="%.2f %%",
             help="On the rows that are predicted as the class; by true class, on those that have it.",
         ),
     ),
-    "ece": NumberColumn("ECE", width=50, format="%.1f", help="On these rows, in points."),
-    "ks": NumberColumn("KS", width=50, format="%.1f", help="On these rows, in points."),
+    "ece": NumberColumn("ECE", format="%.1f", help="On these rows, in points."),
+    "ks": NumberColumn("KS", format="%.1f", help="On these rows, in points."),
 }
 
 
@@ -533,14 +525,12 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         **selection.of_tick(key, [CellRule(*pair) for pair in pairs], by=_TABLE),
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
-            "rows": st.column_config.NumberColumn(width=56, format="localized"),
+            "rows": st.column_config.NumberColumn(format="localized"),
             "share": st.column_config.NumberColumn(
-                width=60, format="%.1f %%", help="Of the rows of the true class."
+                format="%.1f %%", help="Of the rows of the true class."
             ),
             "confidence": st.column_config.NumberColumn(
-                width=84,
-                format="%.3f",
-                help="Mean probability that these rows gave to the wrong class.",
+                format="%.3f", help="Mean probability that these rows gave to the wrong class."
             ),
         },
     )

@@ -198,7 +198,7 @@ def pinned_gaps(
     """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
 
     def gaps(found: Slices) -> FloatArray:
-        gap_of = {(one.where, one.of_class): one.expected for one in found.slices}
+        gap_of = {(one.where, one.of_class): one.gap for one in found.slices}
         return np.array([gap_of.get((s.where, s.of_class), np.nan) for s in tested.slices])
 
     # All slices are measured, whichever one was pinned.
@@ -220,8 +220,8 @@ def draw_answer(
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
         st.caption(
             f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.own) > MOST)}",
-            help="Gaps are those to expect on new rows: a slice is called off for its gap, which noise made larger. Each interval allows for that, "
-            "and says how precisely these rows measure the gap; the test, whether a calibrated model would show it and, of a slice of a predicted class, whether it differs from the other rows of that class, too. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
+            help="A slice is called off for its gap, which noise made larger: on new rows less of it is to expect. The interval "
+            "says how precisely these rows measure the gap; the test, whether a calibrated model would show it and, of a slice of a predicted class, whether it differs from the other rows of that class, too. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
     _draw_along(tested, settings)
     return figure.headline
@@ -285,6 +285,7 @@ def draw_slices_table(
         _styled(tested, rows, pinned),
         most=440,
         row_height=_row_height(shown),
+        placeholder="–",
         alt="Slices: rows, score, hits, gap, interval and p-value",
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
@@ -303,8 +304,9 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         {
             "slice": name,
             "rows": s.rows,
-            "on new rows": s.expected,
-            "95 % interval": "{} to {}".format(*map(points, s.expected_interval)),
+            "gap": s.gap,
+            "95 % interval": "{} to {}".format(*map(points, s.interval)),
+            "on new rows": tested.on_new_rows(s),
             "p-value": s.p_value,
             "adjusted": s.adjusted,
             "off": tested.word(s),
@@ -315,14 +317,14 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         }
         for s, name in zip(shown, names, strict=True)
     )
-    gaps = [Bullet(s.expected, s.expected_interval) for s in shown]
+    gaps = [Bullet(s.gap, s.interval) for s in shown]
     pictures = screen.picture_column(gaps, width=_PICTURE, row=_row_height(shown))
     frame.insert(3, screen.PICTURE_COLUMN, pictures)
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[rows])
     formats: Any = {
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
-        **dict.fromkeys({"on new rows", "pinned"} & {*frame.columns}, signed_points),
+        **dict.fromkeys({"gap", "on new rows", "pinned"} & {*frame.columns}, signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), words.p_number),
     }
@@ -343,31 +345,25 @@ def _names(*, pinned: bool) -> Any:
     return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
 
 
-def _column(width: int, help: str | None = None) -> Any:
-    return st.column_config.NumberColumn(width=width, help=help)
-
-
+_number = st.column_config.NumberColumn
 _COLUMNS = {
-    "rows": st.column_config.NumberColumn(width=58, format="localized"),
-    "score": _column(70, "Mean score of these rows."),
-    "hits": _column(70, "Share of hits among these rows."),
-    "on new rows": _column(86, "The gap to expect, in points: less noise, if it is called off."),
-    "pinned": _column(64, "The same in the pinned state, in points."),
+    "rows": _number(format="localized"),
+    "score": _number(help="Mean score of these rows."),
+    "hits": _number(help="Share of hits among these rows."),
+    "gap": _number(help="Score minus hits, in points."),
+    "pinned": _number(help="The gap in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The gap on new rows and its interval; the thin line is at 0.", width=_PICTURE
+        "The gap and its interval; the thin line is at 0.", width=_PICTURE
     ),
-    "95 % interval": st.column_config.Column(
-        width=106, alignment="right", help="Of the gap on new rows, in points."
-    ),
-    "p-value": _column(62),
-    "adjusted": _column(70, "The p-value with all slices looked at together."),
+    "95 % interval": st.column_config.Column(alignment="right", help="Of the gap, in points."),
+    "on new rows": _number(help="The gap to expect there, in points, of a slice that is off."),
+    "adjusted": _number(help="The p-value with all slices looked at together."),
     "off": st.column_config.TextColumn(
-        width=112,
-        help="Whether it is off beyond chance, and since when if that changed: more than other rows with such scores, as they are, or only by rows of slices that are more surely off.",
+        help="Whether it is off beyond chance, and since when if that changed: more than other rows with such scores, as they are, or only by rows of slices that are more surely off."
     ),
-    "ECE": _column(48, "In points."),
-    "noise": _column(
-        52, "The ECE that a calibrated model would show with the same number of rows, in points."
+    "ECE": _number(help="In points."),
+    "noise": _number(
+        help="The ECE that a calibrated model would show with the same number of rows, in points."
     ),
 }
 
@@ -434,7 +430,7 @@ def _explore_levels(settings: Settings) -> None:
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
-    st.dataframe(table, hide_index=True, alt=summary.title)
+    screen.table(table, alt=summary.title)
     st.caption(md(" ".join(summary.notes), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 

@@ -161,11 +161,10 @@ def _draw_table(
         options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
             height = TABLE_HEIGHT_BESIDE
-    columns = _columns()
     return screen.table(
         _sortable(texts, results, others),
         most=height,
-        column_config={name: columns[name] for name in texts.columns},
+        column_config=_columns(),
         placeholder="n/a",
         alt="All metrics: value, interval, noise floor, p-value",
         **options,
@@ -177,32 +176,24 @@ def _columns() -> dict[str, Any]:
     number = partial(Column, alignment="right")
     return {
         "metric": TextColumn(width=194, pinned=True),
-        "value": number(width=64),
-        "selected": number(
-            width=78, help="The value of the selected rows alone; no test is run on them."
-        ),
-        "pinned": number(width=80, help="The value in the pinned state."),
+        "value": number(),
+        "selected": number(help="The value of the selected rows alone; no test is run on them."),
+        "pinned": number(help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
-        "95 % interval": TextColumn(width=112, help=INTERVAL_HELP),
+        "95 % interval": number(help=INTERVAL_HELP),
         "noise: mean": number(
-            width=81,
-            help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
-            "the same number of rows.",
+            help="Noise floor: the mean of the metric if the model were perfectly calibrated, with the same number of rows."
         ),
         "noise: 95 %": number(
-            width=81,
-            help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
+            help="Noise floor: 95 % of calibrated models stay below, with the same number of rows."
         ),
         "p-value": number(
-            width=58,
-            help="How often a perfectly calibrated model shows a value at least as extreme.",
+            help="How often a perfectly calibrated model shows a value at least as extreme."
         ),
         OF_ROWS: TextColumn(
-            width=120,
-            help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
+            help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known."
         ),
-        "better": TextColumn(width=50, help="Which values are better."),
-        "family": TextColumn(width=166),
+        "better": TextColumn(help="Which values are better."),
     }
 
 

@@ -70,6 +70,8 @@ def explore_bins(settings: Settings) -> None:
                 verdict=session.evaluation(settings).verdict,
                 pinned=pinning.values(settings, keys, drawn=True),
             )
+        # Beside the diagram, a page of usual width has no room for its columns.
+        with beside if screen.width_class() == "wide" else st.container():
             _table(figure, settings)
     # The fragment comes first, as it shows what a click asks for; then the page follows.
     selection.page_follows()
@@ -167,20 +169,15 @@ def _listed(frame: pd.DataFrame, figure: Reliability, settings: Settings) -> pd.
 
 def _columns(figure: Reliability) -> dict[str, Any]:
     """Return how the columns are shown, by name."""
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    phone = screen.page_width() is not None
+    number = st.column_config.NumberColumn
     columns = {
-        "bin": number(width=38),
-        "scores": text(width=112 if phone else 120),
-        "rows": number(width=54, format="localized"),
-        "observed": number(
-            width=66, format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)
+        "rows": number(format="localized"),
+        "observed": number(format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)),
+        "gap": number("gap, points", help="Mean score minus observed."),
+        "expected": number("new rows", help="Gap to expect on new rows, where it is beyond noise."),
+        "interval": st.column_config.Column(
+            "95 % interval", alignment="right", help="Exact interval of the observed."
         ),
-        "gap": number("gap, points", width=80 if phone else 78, help="Mean score minus observed."),
-        "expected": number(
-            "new rows", width=72, help="Gap to expect on new rows, where it is beyond noise."
-        ),
-        "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }
     # A phone has room for the gap, here and on new rows: the scores name a bin, and the diagram shows what is observed.
-    return columns | dict.fromkeys(("bin", "observed", "interval")) if phone else columns
+    return columns | dict.fromkeys(("bin", "observed", "interval") if screen.page_width() else ())

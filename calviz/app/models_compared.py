@@ -382,7 +382,7 @@ def _draw_numbers(comparison: ModelComparison, reference: str) -> None:
     """Draw all metrics and all differences."""
     draw_metrics(comparison, comparison.directions)
     differences = comparison.differences(reference)
-    st.dataframe(differences, hide_index=True, alt="Paired differences of all metrics")
+    screen.table(differences, alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")
 
 

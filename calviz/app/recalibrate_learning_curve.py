@@ -124,8 +124,8 @@ def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
                 name = f"learning-curve-{one.metric}"
                 screen.chart(one, drawing, key=f"learning.{one.metric}", filename=name)
     st.caption(
-        f"Binned metrics: {curve.bins_words}.",
-        help=f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
+        f"{curve.rows_words(lambda how: md(how, 100))}{f' Binned metrics: {curve.bins_words}.' * (METRICS[metric].family == 'Binned')}",
+        help="A band does not include the noise of "
         "the evaluation rows, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         "model.",

@@ -35,7 +35,7 @@ from calviz.verdicts.watching import watched
 NO_TEST_NOTE = (
     "No test is run on these rows.",
     "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone; "
-    "of a slice found to be off, the headline and the table of groups have that on new rows.",
+    "of a slice found to be off, the headline has that on new rows.",
 )
 NO_INTERVAL_NOTE = (
     "Their gap is no sign of miscalibration.",

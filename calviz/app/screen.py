@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from calviz.app import open_files, session
@@ -152,11 +153,38 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 
 
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
-    """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`."""
-    rows = len(getattr(shown, "data", shown))  # of a styled table, the frame
+    """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`.
+
+    A column without a width is as wide as its longest text, and not wider: the browser would measure the first rows only, cut
+    longer numbers without a sign of it, and leave others far from their heading.
+    """
+    shown = pd.DataFrame(shown) if isinstance(shown, dict) else shown
+    frame = shown if isinstance(shown, pd.DataFrame) else shown.data
+    columns = dict(options.pop("column_config", {}))
+    for at, name in enumerate(frame):
+        told = columns.get(name, {})
+        if told is not None and not told.get("width"):  # None hides a column
+            columns[name] = {**told, "width": _wide(shown, frame, at, told)}
     of_row: int = options.get("row_height", 35)
-    height = "content" if most is None else min(most, 38 + of_row * max(rows, 1))
-    return st.dataframe(shown, **{"hide_index": True, "height": height} | options)
+    height = "content" if most is None else min(most, 38 + of_row * max(len(frame), 1))
+    usual = {"hide_index": True, "height": height, "width": "content"}
+    return st.dataframe(shown, **usual | options, column_config=columns)
+
+
+def _wide(shown: Any, frame: pd.DataFrame, at: int, told: dict[str, Any]) -> int:
+    """Return the pixels of the longest text of a column as the browser writes it; a name that stays in place leaves room for the others."""
+    cells: Any = frame.iloc[:, at]
+    numeric, form = pd.api.types.is_numeric_dtype(cells), told.get("type_config", {}).get("format")
+    if form and "%" in form:
+        texts = [form % cell for cell in cells.dropna()]
+    elif form or shown is frame:
+        texts = [f"{round(cell, 4):,}" if numeric else str(cell) for cell in cells.dropna()]
+    else:
+        texts = [shown._display_funcs[row, at](cell) for row, cell in enumerate(cells)]
+    # Digits and most letters take 7 pixels or less, these 4, a per cent sign 12.
+    wide = (7 * len(t) - 3 * sum(map(t.count, " .,:")) + 5 * t.count("%") for t in texts)
+    most = (120 if page_width() else 240) if told.get("pinned") else 400
+    return 20 + min(max([7 * len(told.get("label") or str(cells.name)), *wide]), most)
 
 
 def draw_diagram(
@@ -189,8 +217,10 @@ def draw_diagram(
 
 def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
     """Draw the points after a method, filled, and those before it as outlines."""
-    st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before.")
-    draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
+    outlines = before.overlay("Before", "before")
+    left = ", without bins of few rows" * (outlines.count.size < before.count.size)
+    st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
+    draw_diagram(then, key=key, beside=(outlines,))
 
 
 def widget_key(key: str) -> str:

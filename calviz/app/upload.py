@@ -161,11 +161,7 @@ def draw_counts(data: Dataset) -> None:
         most=360,
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
-            "share": st.column_config.ProgressColumn(
-                format=f"%.{decimals_for(usual, most=3)}f %%",
-                min_value=0,
-                max_value=max(1.0, float(frame["share"].max())),
-            ),
+            "share": st.column_config.NumberColumn(format=f"%.{decimals_for(usual, most=3)}f %%"),
         },
     )
     empty = int((frame["rows"] == 0).sum())

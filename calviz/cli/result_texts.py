@@ -242,15 +242,16 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     """Return the table with one line per level."""
     right = f"{percent(1 - risk, 0)} right from confidence"
     names = words.score_and_hit(events.Reduction.of(levels.slices.reduction))
-    titles = ["rows", *names, "on new rows (points)", "", right, "keeps", "right there"]
+    titles = ["rows", *names, "gap (points)", "on new rows", "", right, "keeps", "right there"]
     table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = [choice.more_words, "", ""]
         if choice.kept:
             threshold, accuracy = from_on(choice.threshold), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
-        gap = percent(s.score, 2), percent(s.hits, 2), points(s.expected, plus=True)
-        texts = (s.where[0][1], f"{s.rows:,}", *gap, levels.word(s), *above_threshold)
+        gaps = (points(v, plus=True) for v in (s.gap, levels.slices.on_new_rows(s)))
+        off = percent(s.score, 2), percent(s.hits, 2), *gaps
+        texts = (s.where[0][1], f"{s.rows:,}", *off, levels.word(s), *above_threshold)
         table.add_row(*(cell(short_name(text)) for text in texts))
     return table
 

@@ -158,9 +158,10 @@ class Reliability(ScoreFigure):
     _measured: Callable[[], entry_specs.MetricResult]
 
     def overlay(self, name: str, role: Role) -> ReliabilityOverlay:
-        """The points of this diagram, to draw in another one."""
-        count = np.asarray(self.count, float)
-        return ReliabilityOverlay(name, role, self.mean_score, self.observed, count)
+        """The points of this diagram, to draw in another one; those of few rows, which a line through all would lead to, only if there are no others."""
+        few, points = self.count < binning.FEW_ROWS, (self.mean_score, self.observed, self.count)
+        kept = (np.asarray(v[few.all() | ~few], float) for v in points)
+        return ReliabilityOverlay(name, role, *kept)
 
     @classmethod
     @shows_options

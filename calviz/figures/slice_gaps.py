@@ -182,9 +182,7 @@ class SliceGaps(Figure):
                 marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
-            xaxis=sheet.axis(
-                f"{score.capitalize()} − {hit} on new rows (points)", nticks=5 if above else 9
-            ),
+            xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
             yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside")
             | {"range": [len(names) - 0.5 - 0.2 * above, -0.5 - 0.2 * above]},
             annotations=sheet.names_above(names, 6) if above else (),
@@ -220,7 +218,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 continue
             some = [figure.shown[i] for i in at]
             yield marks.markers(
-                [100 * s.expected for s in some],
+                [100 * s.gap for s in some],
                 at,
                 colour,
                 size=_MARK,
@@ -229,7 +227,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 edge_width=1.5,
                 name=title + more,
                 error_x=_whiskers(some, palette.ink if off else palette.muted),
-                customdata=[[i, *_facts(figure.shown[i])] for i in at],
+                customdata=[[i, *_facts(result, figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=marks.UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
@@ -237,14 +235,15 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
 
 
 def _whiskers(some: Sequence[Slice], colour: str) -> Trace:
-    above = [100 * (s.expected_interval.high - s.expected) for s in some]
-    below = [100 * (s.expected - s.expected_interval.low) for s in some]
+    above = [100 * (s.interval.high - s.gap) for s in some]
+    below = [100 * (s.gap - s.interval.low) for s in some]
     return marks.whiskers(above, below, colour, thickness=1.3, width=4)
 
 
-def _facts(s: Slice) -> list[str]:
-    new = f"{points(s.expected)} points on new rows ({_ends(s.expected_interval)})"
-    return [plotly_text(s.name, 80), f"{new}, {points(s.gap)} on these {s.rows:,}"]
+def _facts(result: Slices, s: Slice) -> list[str]:
+    seen = f"{points(s.gap)} points ({_ends(s.interval)}) on {counted(s.rows, 'row')}"
+    new = f"; {points(s.expected)} on new rows" * (s in result.off)
+    return [plotly_text(s.name, 80), seen + new]
 
 
 def _ends(interval: Interval) -> str:
@@ -306,7 +305,7 @@ class FeatureGap(Figure):
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         off = [s for s in self.shown if s in self.result.named]
-        text = ", ".join(f"{s.where[0][1]}: {points(s.expected)} points" for s in off)
+        text = ", ".join(f"{s.where[0][1]}: {points(s.expected)} points on new rows" for s in off)
         mark = self.result.marks[0]
         return (
             f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
@@ -319,7 +318,7 @@ class FeatureGap(Figure):
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
         x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
-        ends = [(s.expected, *s.expected_interval) for s in of]
+        ends = [(s.gap, *s.interval) for s in of]
         gap, low, high = 100 * np.array(ends).reshape(-1, 3).T
         fill = palette.glaze(palette.blue, 0.18)
         traces = [
@@ -333,21 +332,21 @@ class FeatureGap(Figure):
                 traces.append(
                     marks.markers(
                         at,
-                        [100 * s.expected for s in some],
+                        [100 * s.gap for s in some],
                         palette.blue,
                         size=_MARK,
                         symbol="circle" if off else "circle-open",
                         edge=palette.blue,
                         edge_width=1.5,
                         name=name,
-                        customdata=[_facts(s) for s in some],
+                        customdata=[_facts(self.result, s) for s in some],
                         hover="%{customdata[0]}<br>%{customdata[1]}",
                     )
                 )
         names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
-        title = axis(palette, f"{score.capitalize()} − {hit}<br>on new rows (points)")
+        title = axis(palette, f"{score.capitalize()} − {hit}<br>(points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
         below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(

@@ -176,15 +176,13 @@ class Slices(Displayed):
     @claim("slices")
     def summary(self) -> Summary:
         """Summarise the result: the slices, the most certainly off first."""
-        shown = self.own[:20]
+        shown, more = self.own[:20], len(self.own) - 20
         cells = [(s.name, f"{s.rows:,}", percent(s.score, 2), percent(s.hits, 2)) for s in shown]
-        more = len(self.own) - len(shown)
+        gaps = [(points(s.gap), points(self.on_new_rows(s)), self.word(s)) for s in shown]
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
-            header=("slice", "rows", "score", "hits", "on new rows (points)", "off"),
-            rows=tuple(
-                (*n, points(s.expected), self.word(s)) for n, s in zip(cells, shown, strict=True)
-            ),
+            header=("slice", "rows", "score", "hits", "gap (points)", "on new rows", "off"),
+            rows=tuple((*told, *gap) for told, gap in zip(cells, gaps, strict=True)),
             notes=(*filter(None, (f"and {more} more" * (more > 0), self.remark, *self.skipped)),),
         )
 
@@ -202,6 +200,10 @@ class Slices(Displayed):
     def named(self) -> tuple[Slice, ...]:
         """The slices to look at: those that are off or, where the rest is off too, those that differ from it."""
         return tuple(s for s in self.off if not self.rest or s.where in self.differ)
+
+    def on_new_rows(self, one: Slice) -> float:
+        """The gap of a slice to expect on new rows, which is less than that on these if it is off; NaN if it is not."""
+        return one.expected if one in self.off else math.nan
 
     def word(self, one: Slice) -> str:
         """Whether a slice is off: "yes" or since when, "as others" with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""

@@ -15,7 +15,6 @@ from calviz.core.predictions import Predictions
 from tests.app.pages import (
     app_of,
     drop,
-    helps_of,
     open_page,
     plain,
     press,
@@ -337,7 +336,7 @@ def test_the_page_says_how_many_labels_are_enough():
     answer = app.title[0].value
     assert "labels" in answer
     assert "uncalibrated" in text_of(app)
-    assert "judged on the same 285 rows" in helps_of(app)
+    assert "judged on the same 285 rows" in text_of(app)
     app.button_group(key="labels-by").set_value("nll").run()
     assert "NLL" in quiet(app).title[0].value
 
@@ -352,7 +351,7 @@ def test_confidence_only_data_have_a_learning_curve():
     drop(app, "top.csv", content)
     app = _finished(app.open("learning_curve"))
     assert "Platt scaling" in text_of(app)
-    assert "judged on the same 60 rows" in helps_of(app)
+    assert "judged on the same 60 rows" in text_of(app)
 
 
 def test_what_takes_long_waits_to_be_asked_for():

@@ -213,18 +213,16 @@ _SLICE_COLUMNS: content.Formats = {
     "score": ("mean score", share_cell),
     "hits": ("hits", share_cell),
     "gap": ("gap (points)", signed_points),
+    "low": ("95 % CI from", signed_points),
+    "high": ("to", signed_points),
     "expected_gap": ("on new rows (points)", signed_points),
-    "expected_low": ("95 % CI from", signed_points),
-    "expected_high": ("to", signed_points),
     "p_value": ("p-value", words.p_number),
     "adjusted_p_value": ("adjusted", words.p_number),
     "off": ("off", str),
     "ece": ("ECE (points)", points),
     "ece_noise": ("noise (points)", points),
 }
-_DRAWN_OF_SLICES = {
-    key: of for key, of in _SLICE_COLUMNS.items() if key in ("slice", "rows") or "expected" in key
-}
+_DRAWN_OF_SLICES = {key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap", "low", "high")}
 
 
 @section("slices", "Groups", 55, shows_result="slices", earlier="Slices")
@@ -267,10 +265,11 @@ def make_slices(subject: Subject) -> Iterator[Block]:
 def _all_slices(slices: Slices) -> content.TableBlock:
     frame = slices.frame()
     off = [slices.word(one) for one in slices.slices]
-    shown = content.formatted(frame.assign(off=off), _SLICE_COLUMNS)
+    new = [slices.on_new_rows(one) for one in slices.slices]
+    shown = content.formatted(frame.assign(off=off, expected_gap=new), _SLICE_COLUMNS)
     right = [h for name, (h, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
-    bullets = [Bullet(s.expected, s.expected_interval) for s in slices.slices]
+    bullets = [Bullet(s.gap, s.interval) for s in slices.slices]
     return content.TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
@@ -285,6 +284,6 @@ def _slicing_words(slices: Slices) -> str:
     cut = ", numbers and dates cut at their deciles" if numbers else ""
     return (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
-        f"{what}; intervals allow for the selection of a slice that is off, adjusted p-values for all slices together (Benjamini and "
+        f"{what}; on new rows: less what the selection of a slice that is off makes of noise; adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )

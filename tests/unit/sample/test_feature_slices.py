@@ -227,7 +227,7 @@ def test_the_picture_holds_the_slices_in_the_order_of_the_number():
     assert "off beyond chance: ≤" in figure.describe()
     for theme in ("light", "dark"):
         line = figure.plot(theme=theme).data[1]
-        assert list(line.y) == pytest.approx([100 * s.expected for s in figure.shown])
+        assert list(line.y) == pytest.approx([100 * s.gap for s in figure.shown])
     with pytest.raises(OptionError, match="'c0' is not cut"):
         FeatureGap.compute(tested, "c0")
 
