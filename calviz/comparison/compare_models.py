@@ -150,10 +150,8 @@ def _model_result(
         sample = Sample.of(kept or data, **how)
         fast: dict[str, Any] = dict.fromkeys(("noise_floor", "classes", "findings"), False)
         found = evaluate(sample, keys, ci=ci, scheme=first.placed, **fast)
-        if kept is None or sample.is_large:
+        if sample.is_large:
             sample.let_go()  # free memory for the next model
-        # With fewer resamples, no adjusted p-value of the verdict could be small enough.
-        sample = sample.but(resamples=max(sample.resamples, errors.RESAMPLES))
         return ModelResult(name, found.metrics, sample=sample)
     except (errors.InputError, errors.NotAvailable, Stopped) as error:
         return ModelResult(name, reason=str(error))

@@ -847,7 +847,8 @@ def state_words(comparison: ModelComparison) -> tuple[str, ...]:
     for m, short in zip(comparison, comparison.short_names().values(), strict=True):
         if m.sample and m.verdict:
             text, (off, _) = m.verdict.headline, where_off(m.sample)
-            m.sample.let_go()  # what was found stays
+            if m.sample.is_large:
+                m.sample.let_go()  # what was found stays
             more = bool(off) and (m.verdict.off_in or (off,))[0] not in text
             said.append(f"'{short}': {text}{f'; {off}' * more}.")
     return tuple(said)

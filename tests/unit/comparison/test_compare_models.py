@@ -806,7 +806,7 @@ def test_of_each_model_it_is_said_what_is_wrong_with_it_alone(usual_resamples):
         )
         for name, score in (("best", z), ("coarse", 0.3 * (z - off)))
     }
-    compared = compare_models(models, ["nll", "brier"], resamples=200)
+    compared = compare_models(models, ["nll", "brier"])
     verdict = calviz.verdict(models["best"])
     assert compared.ranking("nll")[0] == "best"
     best, coarse = state_words(compared)
