@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -423,11 +424,12 @@ def _sparse(match: re.Match[str]) -> list[float]:
 def percentage(text: str) -> list[float] | None:
     """Return the number that a percentage written as text stands for, in a list; None if it is none.
 
-    >>> percentage("12.5%"), percentage("12,5 %"), percentage("12.5")
-    ([0.125], [0.125], None)
+    >>> percentage("12.5%"), percentage("8,2 %"), percentage("12.5")
+    ([0.125], [0.082], None)
     """
     match = _PERCENT.fullmatch(text.strip())
-    return [float(match[1].replace(",", ".")) / 100] if match else None
+    # To the digits of the text, which a division may miss by the last bit.
+    return [float(Decimal(match[1].replace(",", ".")).scaleb(-2))] if match else None
 
 
 @dataclass(frozen=True)
