@@ -75,6 +75,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         "Columns",
         columns_with_slices(settings.whole),
         format_func=lambda name: _label(settings.whole, name),
+        wrap=True,
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
         "and all others one; of hours, weekdays and months, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
         **kept("slice-columns", [*asked.columns], [*usual.columns], join_parts),
@@ -276,7 +277,7 @@ def draw_slices_table(
     if not tested.slices:
         return
     by, own, rows = "slices.table", len(tested.own), slice(min(len(tested.own), MOST))
-    label = f"The {len(tested.slices) - own:,} off only by rows of others"
+    label = f"Show the {len(tested.slices) - own:,} off only through others"
     if own < len(tested.slices) and st.toggle(label, key="slices-explained"):
         rows = slice(own, own + MOST)
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, rows.start, rows.stop))}"
