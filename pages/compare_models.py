@@ -23,7 +23,7 @@ def compare(chosen: Settings) -> None:
     with navigation.boundary():
         picked = models_compared.choose_models(chosen.entry)
         if len(picked.models) < 2:
-            say("Compare models: open another on the same rows")
+            say("Compare models: it takes two on the same rows")
             return
         picked, left_out = models_compared.that_match(picked, chosen)
         for reason in left_out:

@@ -290,8 +290,8 @@ class Cumulative(ScoreFigure):
         rest = float(self.gap[-1])
         left = f"{points_text(abs(rest))} too {'high' if rest > 0 else 'low'}"
         if abs(rest) > 0.9 * self.ks:
-            return f"over all rows they are {left}"
-        return f"above it the error changes its sign, so that over all rows they are only {left}"
+            return f"over all rows it is {left}"
+        return f"above it the error changes its sign, so that over all rows it is only {left}"
 
     def plot(
         self,
@@ -426,11 +426,8 @@ class _Panel:
         what, name = ("score", "probability"), f"Probability ({_WAYS[f.estimate]})"
         shape = "vh" if f.estimate == "isotonic" else None
         if self._cumulative:
-            shape, name, what = (
-                None,
-                f.names[1].capitalize(),
-                ("cumulative score", "cumulative hits"),
-            )
+            what = f"cumulative {f.names[0]}", f"cumulative {f.names[1]}"
+            name, shape = f.names[1].capitalize(), None
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:

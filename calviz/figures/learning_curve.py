@@ -158,7 +158,7 @@ class LearningCurves(Figure):
                 f"{fewer}"
             )
         else:
-            text = f"No method is better than uncalibrated, {noise}."
+            text = f"{words.capitalised(noise)}, no method is better than uncalibrated."
             if self.curve.clustered:
                 text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
             elif any(each.gain > ZERO for each in needed):

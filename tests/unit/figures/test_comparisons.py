@@ -165,8 +165,8 @@ def test_the_answer_where_nothing_helps():
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
     assert figure.answer() == (
-        "Up to 400 labels do not reliably help, by ECE. No method is better than uncalibrated, beyond the noise of the draws and "
-        "of the 900 evaluation rows, adjusted for 3 sizes and 2 methods. With all 400 none is better."
+        "Up to 400 labels do not reliably help, by ECE. Beyond the noise of the draws and of the 900 evaluation rows, "
+        "adjusted for 3 sizes and 2 methods, no method is better than uncalibrated. With all 400 none is better."
     )
     assert "not better with 400 labels" in figure.sentences()[0]
     noise, failed = figure.warnings()
