@@ -179,9 +179,7 @@ def test_a_gap_that_lasts_to_the_end_is_written_once_only():
     figure = Cumulative.compute(Predictions(probs=score, labels=labels), reduction="positive")
     assert 0 < figure.ks < 0.01
     assert figure.gap[-1] > 0.9 * figure.ks
-    up_to, overall = re.findall(r"by up to (\S+) points.*they are (\S+) points", figure.describe())[
-        0
-    ]
+    up_to, overall = re.findall(r"by up to (\S+) points.*it is (\S+) points", figure.describe())[0]
     assert len(up_to) == len(overall)
 
 
