@@ -33,7 +33,6 @@ from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
 #: Title of the costs until there is an answer, and their sections.
 COSTS = "What calibration is worth shows in the costs of decisions"
-CHOOSE = "Choose the class that is decided on"
 KEEP, ACT = "Keep or refer", "Act or not, for one class"
 #: Summaries below the risk-coverage curve.
 SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
@@ -188,7 +187,7 @@ def _of_one_class(chosen: Settings) -> Sample:
     """Ask for the class that is decided on; return its sample."""
     bar.choose_class(chosen)
     if bar.needs_class(chosen):
-        raise NotAvailable(f"{CHOOSE}: a decision is for or against one class.")
+        raise NotAvailable("Choose the class that is decided on.")
     return decidable(chosen.sample)
 
 

@@ -376,10 +376,8 @@ def time(chosen: Settings) -> None:
 
 def metrics(chosen: Settings) -> None:
     """Every metric with its interval, its noise floor and its meaning."""
-    say = navigation.draw_head("All metrics, with intervals and noise floors")
+    navigation.draw_head("All metrics, with intervals and noise floors")
     with navigation.boundary():
-        if judged := session.evaluation(chosen).verdict:
-            say(judged.headline)
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +54,8 @@ def overview(chosen: Settings) -> None:
     evaluation = session.evaluation(chosen)
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
-    navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
+    title = re.sub(r" \(slope .*?\)", "", judged.headline) if plain else judged.headline
+    navigation.draw_head(title, sign=tables_and_cards.sign_of(judged))
     if not plain and (more := judged.beyond_headline):
         whole = md(judged.sentence, 1_000)
         st.markdown(md(keep_units_together(more), 1_000), help=whole * (more not in whole) or None)
@@ -216,7 +218,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     before, after = (evaluation[key] for evaluation in result.values)
     words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label, plain))
     words = f"**{words}**" if after.value < before.value else words
-    st.markdown(f"{words} {simple_words(judged)}", help=md(result.words, 600))
+    st.markdown(f"{words} {simple_words(judged)}", help=None if plain else md(result.words, 600))
 
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:

@@ -127,7 +127,9 @@ def labels(chosen: Settings) -> None:
     say = navigation.draw_head("How many labels recalibration needs")
     with navigation.boundary():
         rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
-        recalibrate_learning_curve.explore_learning_curve(chosen, say)
+        compared = recalibrate_comparison.latest_comparison(chosen)
+        advised = compared.advice.method if compared and compared.advice else ""
+        recalibrate_learning_curve.explore_learning_curve(chosen, say, advised)
 
 
 def elsewhere(chosen: Settings) -> None:

@@ -26,13 +26,15 @@ from calviz.sample.slices import usual_slices
 
 @contextmanager
 def titled(say: Callable[[str], object]) -> Iterator[None]:
-    """Let the title say what is missing where there is an error, whose sentence says more."""
+    """Let the title say what is missing where there is an error, whose sentence stands below if it says more."""
     try:
         yield
     except CalvizError as error:
         reason = str(error).removeprefix("not available for confidence-only data: ")
-        say(capitalised(re.sub(r" \(.*?\)|[:;] .*", "", reason)).rstrip("."))
-        raise
+        title = capitalised(re.sub(r" \(.*?\)|[:;] .*", "", reason)).rstrip(".")
+        say(title)
+        if title != reason.rstrip("."):
+            raise
 
 
 # ---- Trust by group

@@ -276,7 +276,7 @@ def draw_slices_table(
     if not tested.slices:
         return
     by, own, rows = "slices.table", len(tested.own), slice(min(len(tested.own), MOST))
-    label = f"The {len(tested.slices) - own:,} off only by rows of others"
+    label = f"Show the {len(tested.slices) - own:,} off only through others"
     if own < len(tested.slices) and st.toggle(label, key="slices-explained"):
         rows = slice(own, own + MOST)
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, rows.start, rows.stop))}"

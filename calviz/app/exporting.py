@@ -378,8 +378,7 @@ def _downloads(report: Report, settings: Settings) -> str:
         draw_pdf_buttons(on_paper, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
-        "It holds summaries, not the rows of your file, but for the section *Worst rows*; with few rows the points of a curve may be "
-        "single scores."
+        "It shows rows of your file only in the section *Worst rows*; where these are few, points of curves may be single scores."
     )
     return html if preview else ""
 

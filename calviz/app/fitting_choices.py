@@ -229,9 +229,8 @@ def choose_methods(
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
         methods = methods[:most]
-    floor = choose_zero_floor(fitted, about)
     with line:
-        options = choose_cap(methods, options_with_floor(methods, floor))
+        options = choose_ends(methods, fitted, about)
     return MethodChoice(methods, options, line)
 
 
@@ -331,31 +330,52 @@ def _reasons(suggestion: advice.Suggestion, preselected: tuple[str, ...]) -> Non
 ChosenOptions = dict[str, dict[str, Any]]
 
 
-def choose_cap(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> ChosenOptions:
-    """Draw the choice if a method has a cap; return the options of the methods, with what was chosen.
+def choose_ends(
+    methods: Iterable[str], data: Collection[Dataset], about: tuple[str, ...]
+) -> ChosenOptions:
+    """Draw the choices of how zeros are read, if there are some, and of the cap, if a method has one; return them as options of the methods.
 
-    All pages that have it share one choice.
+    All pages that have them share one choice.
+
+    Parameters
+    ----------
+    methods : iterable of str
+    data : collection of Predictions or ConfidencePredictions
+        All models that are fitted.
+    about : tuple of str
+        Identifies them, for caches.
     """
-    chosen: ChosenOptions = {m: dict(parameters) for m, parameters in options.items()}
-    capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
-    if not capped:
-        return chosen
+    having = {name: [m for m in methods if name in _parameters(m)] for name in ("floor", "cap")}
+    rows, smallest = _zeros(about, data)
+    chosen: ChosenOptions = {m: {} for m in methods}
+    if not (rows or having["cap"]):
+        return {}
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
-        st.caption(
-            "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
-            "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
-            "where none of m rows has the class, at 0.5 / (m + 1)."
-        )
-        uncapped = st.toggle(
-            "Without the cap, as in the papers",
-            key="uncapped",
-            bind="query-params",
-            persist_state="session",
-        )
-    if uncapped:
-        for method in capped:
-            chosen.setdefault(method, {})["cap"] = False
-    return chosen
+        if rows and (floor := _choose_floor(_where(rows, data), smallest)) != "auto":
+            for method in having["floor"]:
+                chosen[method]["floor"] = floor
+        if having["cap"] and _choose_uncapped():
+            for method in having["cap"]:
+                chosen[method]["cap"] = False
+    return {method: options for method, options in chosen.items() if options}
+
+
+def _parameters(method: str) -> set[str]:
+    return {p.name for p in RECALIBRATORS[method].parameters}
+
+
+def _choose_uncapped() -> bool:
+    st.caption(
+        "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
+        "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
+        "where none of m rows has the class, at 0.5 / (m + 1)."
+    )
+    return st.toggle(
+        "Without the cap, as in the papers",
+        key="uncapped",
+        bind="query-params",
+        persist_state="session",
+    )
 
 
 #: What an exact zero can be replaced by.
@@ -364,22 +384,8 @@ ZERO_WAYS = {"auto": "automatic", "least": "smallest number", "own": "a number"}
 SMALLEST = 1e-12
 
 
-def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
-    """Draw the choice if some scores are zero; return the parameter `floor` of the methods that have one.
-
-    All pages that have it share one choice.
-
-    Parameters
-    ----------
-    data : collection of Predictions or ConfidencePredictions
-        All models that are fitted.
-    about : tuple of str
-        Identifies them, for caches.
-    """
-    rows, smallest = _zeros(about, data)
-    if not rows:
-        return "auto"
-    where = _where(rows, data)
+def _choose_floor(where: str, smallest: float) -> FloorChoice:
+    """Draw the choice; return the parameter `floor` of the methods that have one. `where` says in which rows there are zeros."""
     half = min(smallest / 2, probabilities.MOST)
     if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
@@ -412,25 +418,7 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
                 persist_state="session",
                 width=160,
             )
-    reading = "Methods that take logarithms read it as"
-    if floor == "auto" and smallest >= probabilities.UNDERFLOW:
-        message = (
-            f"{where}. {reading} half of the smallest probability above 0 of the rows that fit the map, at most {probabilities.MOST:g} "
-            f"(of all rows: {_written(half)})."
-        )
-    elif floor == "auto":
-        message = (
-            f"{where}. The smallest probability above 0, {_written(smallest)}, is an underflow. {reading} half of that, or, if the "
-            "true class of a row has a 0, as what cross-validation chooses."
-        )
-    elif floor is None:
-        message = (
-            f"{where}; the next smallest is {_written(smallest)}. Temperature, Platt, beta and the like depend on what a 0 is read "
-            "as (their parameter 'floor'); histograms and isotonic regression do not."
-        )
-    else:
-        message = f"{where}, read as {_written(floor)} by the methods that take logarithms."
-    st.caption(message)
+    st.caption(f"{where}; the next smallest is {_written(smallest)}.")
     return floor
 
 
@@ -449,17 +437,6 @@ def _where(rows: int, data: Collection[Dataset]) -> str:
     if all(d.kind == "confidence" for d in data):
         return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
     return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
-
-
-def options_with_floor(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:
-    """Return the floor as an option of the methods that have this parameter."""
-    if floor == "auto":
-        return {}
-    return {
-        m: {"floor": floor}
-        for m in methods
-        if any(p.name == "floor" for p in RECALIBRATORS[m].parameters)
-    }
 
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)

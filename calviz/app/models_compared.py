@@ -69,8 +69,6 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     offered = {m.name: m for m in all_models(entry)}
     if missing := missing_files(st.query_params):
         st.info(md(missing, 1_000), icon=":material/link:")
-    elif len(offered) == 1:
-        st.info("One model is open: open another on the same rows below.", icon=":material/info:")
     reading_panel.draw_offers(entry, of="model")
     _offer_signals(entry)
     shown = _short(offered)
@@ -177,8 +175,7 @@ def _choose_new(offered: list[str], likely: list[str]) -> bool:
 
 def _another_file() -> None:
     st.caption(
-        "Open a file with predictions for the same rows. Rows are matched by identifier; without "
-        "identifiers by their order, where all true labels agree."
+        "Rows are matched by identifier; without identifiers by their order, where all true labels agree."
     )
     upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
     reading_panel.draw_failure()

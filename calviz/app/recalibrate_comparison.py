@@ -107,11 +107,7 @@ def _draw_rows(rows: fitting.Rows) -> None:
         f"({md(judged.how)})."
     )
     if rows.in_sample:
-        st.warning(
-            "In-sample: the maps are judged on the very rows that they were fitted on, and look better than "
-            "they are.",
-            icon=":material/warning:",
-        )
+        st.warning("In-sample: the maps look better than they are.", icon=":material/warning:")
 
 
 def _refits() -> int:
@@ -491,17 +487,13 @@ def draw_downloads(
     of = of.replace(">", "above").replace("≤", "up to")
     names = filter(None, (settings.file_stem, of[:80], method))
     _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
-    fit = outcome.comparison.fit
-    of_slice = f" of {md(where_words(settings.where))}" if settings.where else ""
-    rows = f"{'those among ' * outcome.leaves_others(method)}{counted(fit.rows, 'row')}{of_slice}"
-    words = f"{md(result.label)}, fitted on {rows} ({md(fit.how)})."
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
-        words += f" Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
-    elif outcome.rows.in_sample or fit.split is not None:
-        words += " The file holds these rows too: judge the result on the others."
+        words = f"Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
     else:
-        words += " In the file they have the split 'calibration': judge the result on the others."
+        own = outcome.rows.in_sample or outcome.comparison.fit.split is not None
+        as_split = "" if own else " as split 'calibration'"
+        words = f"The file holds the rows of the fit too{as_split}: judge the result on the others."
     words += f" {capitalised(files.changed)}" * bool(files.changed)
     words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
@@ -536,7 +528,7 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
             format_func=lambda key: outcome.comparison[key].label,
             key="method",
             bind="query-params",
-            width=340,
+            width=620,
             help="This method is also drawn before and after.",
         )
     )

@@ -22,8 +22,8 @@ MOST = 8
 WIDTH = 474
 
 
-def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> None:
-    """Draw the choices, the running job, and the curves; `say` replaces the title."""
+def explore_learning_curve(settings: Settings, say: Callable[[str], object], advised: str) -> None:
+    """Draw the choices, the running job, and the curves, the advised method first; `say` replaces the title."""
     data = settings.whole
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fitting_choices.choose_fit_rows(settings)
@@ -81,7 +81,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> 
     status = work.draw(at_once=cells <= session.AT_ONCE and work.is_first)
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
-        _show(curve, say)
+        _show(curve.led_by(advised), say)
     elif curve is not None and status.state != "stopped":
         st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
 
@@ -100,24 +100,21 @@ def stopped_words(job: Job) -> str:
 
 @st.fragment
 def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
-    available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
     metric = session.choose_one(
         "Judge by",
-        {key: METRICS[key].label for key in available},
-        default=next((key for key in METRICS.criteria() if key in available), available[0]),
+        {key: METRICS[key].label for key in METRICS.in_table("fits") if key in curve.criteria},
+        default=curve.criteria[0],
         key="labels-by",
     )
     figure = LearningCurves.compute(curve, metric=metric)
     say(figure.headline)
-    st.markdown(md(figure.answer(), 1_000))
+    st.markdown(md(figure.beyond_headline, 1_000))
     for warning in figure.warnings():
         st.warning(md(warning, 1_000), icon=":material/warning:")
-    st.markdown("\n".join(f"- {md(figure.sentence(n), 400)}" for n in figure.needed()))
-    shown = [figure]
-    if figure.metric != "accuracy" and "accuracy" in available:
-        shown.append(LearningCurves.compute(curve, metric="accuracy"))
+    st.markdown("\n".join(f"- {md(text, 400)}" for text in figure.sentences()))
+    keys = [key for key in dict.fromkeys((metric, "accuracy")) if key in curve.criteria]
     with st.container(horizontal=True, gap="medium"):
-        for one in shown:
+        for one in (LearningCurves.compute(curve, metric=key) for key in keys):
             with st.container(width=WIDTH):
                 st.markdown(f"**{METRICS[one.metric].label}**")
                 drawing = screen.plotted(one, width=screen.page_width() or WIDTH)

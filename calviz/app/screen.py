@@ -84,7 +84,7 @@ def choose_threshold(
         options = sorted({chosen, *near.tolist()})
         st.session_state[slider] = chosen
         st.select_slider(
-            "By steps that follow the scores",
+            "Among the scores",
             options,
             key=slider,
             format_func=lambda value: np.format_float_positional(float(value), trim="-"),

@@ -422,7 +422,7 @@ class _Judging:
                 places = verdict.in_places
                 if lasting:
                     where = on_days(whole, verdict.changed_days, verdict.changed_where)
-                    alone = f"No map of all rows repairs {where_words(where)} without moving the others."
+                    alone = verdict.own_map(where_words(where))
                     others = unchanged_rows(sample)
                     places = others is None or not judged(others).beyond_noise
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}

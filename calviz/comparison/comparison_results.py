@@ -415,8 +415,7 @@ class Comparison(Compared[MethodResult]):
     @property
     def criterion(self) -> str | None:
         """The metric that methods are ranked by, not an infinite one if there is another; None without paired resamples."""
-        measured = [c for c in METRICS.criteria() if self.tied.get(c)]
-        return min(measured, key=lambda c: c == RANKED_BY and self.infinite != "", default=None)
+        return next(filter(self.tied.get, METRICS.criteria(infinite=self.infinite)), None)
 
     def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
         """Return the methods that may be advised, the best by the criterion first.

@@ -14,7 +14,14 @@ from calviz.comparison.comparison_results import Difference, DifferenceVerdict, 
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
 from calviz.core import entry_specs, errors
 from calviz.core.blocks import IntArray, Stopped, checkpoint
-from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
+from calviz.core.entry_specs import (
+    METRICS,
+    RANKED_BY,
+    UNCALIBRATED,
+    MetricResult,
+    RecalibratorSpec,
+    badness,
+)
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
@@ -172,6 +179,7 @@ class _Measured:
             directions={key: METRICS[key].direction for key in self.metrics},
             labels={spec.key: spec.label for spec in self.specs},
             clustered=self.data.clusters is not None,
+            lead=entry_specs.cheap_method(self.data),
         )
 
 
@@ -337,6 +345,8 @@ class LearningCurve(metric_results.Displayed):
         Number and scheme of the bins of the binned metrics.
     clustered : bool
         Whether rows of one cluster may depend on each other; then draws of rows do not tell how fresh labels vary.
+    lead : str
+        The method that is named first if it is better: the simplest that suits the data, or an advised one.
     """
 
     name: str
@@ -352,6 +362,19 @@ class LearningCurve(metric_results.Displayed):
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     clustered: bool = False
+    lead: str = ""
+
+    def led_by(self, method: str) -> LearningCurve:
+        """Return the curve with this method as its `lead`, if it has that one."""
+        return replace(self, lead=method) if method in self.methods else self
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Metrics with a value, those first that the advice of a comparison would judge by."""
+        nll = self.uncalibrated.get(RANKED_BY)
+        first = METRICS.criteria(infinite=nll and nll.details.get("clipped_rows"))
+        keys = dict.fromkeys((*first, *self.directions))
+        return tuple(k for k in keys if k in self.directions and self.uncalibrated[k].available)
 
     @property
     def bins_words(self) -> str:
@@ -402,7 +425,7 @@ class LearningCurve(metric_results.Displayed):
     @claim(
         "labels-enough",
         says="So many labels are enough: from there on better than the uncalibrated model in at least 90 % of the draws",
-        chosen="the first size of those tried, and the method that needs the fewest labels",
+        chosen="the first size of those tried, and one of the methods: the advised or simplest, or the one that needs the fewest labels",
         adjusted="one-sided tolerance limit of the gain, with the noise of the evaluation rows; sizes in a fixed sequence, Bonferroni "
         "over methods",
     )

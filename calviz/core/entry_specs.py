@@ -506,10 +506,12 @@ class MetricRegistry(Registry[Metric]):
             return None if metrics == "all" else (metrics,)
         return tuple(metrics)
 
-    def criteria(self) -> tuple[str, ...]:
-        """Keys of the metrics that recalibrators are ranked by, in order of preference."""
+    def criteria(self, *, infinite: object = False) -> tuple[str, ...]:
+        """Keys of the metrics that recalibrators are ranked by, in order of preference; the NLL last where the loss of a row is infinite."""
         places = {m.key: m.criterion for m in self if m.criterion is not None}
-        return tuple(sorted(places, key=lambda key: places[key]))
+        return tuple(
+            sorted(places, key=lambda key: (key == RANKED_BY and bool(infinite), places[key]))
+        )
 
 
 #: The metric that ranks by default: a proper score, which is best on average for the true probabilities.

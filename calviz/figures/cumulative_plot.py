@@ -230,7 +230,7 @@ class Cumulative(ScoreFigure):
 
     def describe(self) -> str:
         """Say in plain words what the panels show."""
-        return f"Cumulative score and hits of {self._scored}. {self.reading()}"
+        return f"Cumulative {' and '.join(self.names)} of {self._scored}. {self.reading()}"
 
     @claim("miscalibration")
     def reading(self, verdict: Verdict | None = None, *, titled: bool = False) -> str:
@@ -271,20 +271,27 @@ class Cumulative(ScoreFigure):
         beyond = verdict.beyond_noise and self.beyond_noise is not False
         return text if beyond or self.ks == 0 else f"{text}, which noise can explain"
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """What scores and hits are called, as in the reliability diagram: "forecast", "frequency"."""
+        score, hits = words.score_and_hit(self.reduction)
+        return score.removeprefix("mean "), hits
+
     def _ahead(self, interval: Interval | None = None) -> str:
         if self.ks == 0:
-            return "Cumulative score and hits agree everywhere"
+            return f"Cumulative {' and '.join(self.names)} agree everywhere"
         ahead = "ahead of" if self.ks_signed > 0 else "behind"
         size = points_text(self.ks, interval, self.level)
-        return f"The scores run {ahead} the hits by up to {size}"
+        score, hits = self.names
+        return f"The {score} runs {ahead} the {hits} by up to {size}"
 
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""
         rest = float(self.gap[-1])
         left = f"{points_text(abs(rest))} too {'high' if rest > 0 else 'low'}"
         if abs(rest) > 0.9 * self.ks:
-            return f"over all rows they are {left}"
-        return f"above it the error changes its sign, so that over all rows they are only {left}"
+            return f"over all rows it is {left}"
+        return f"above it the error changes its sign, so that over all rows it is only {left}"
 
     def plot(
         self,
@@ -369,7 +376,7 @@ _TITLES: dict[CumulativePanel, str] = {
     "b": "Cumulative, by cumulative score",
     "c": "Score and probability, by fractile",
     "d": "Score and probability, by score",
-    "gap": "Score minus hits, cumulative",
+    "gap": "Difference, cumulative",
 }
 _WAYS: dict[Estimate, str] = {"smooth": "smoothed", "isotonic": "isotonic"}
 
@@ -419,7 +426,8 @@ class _Panel:
         what, name = ("score", "probability"), f"Probability ({_WAYS[f.estimate]})"
         shape = "vh" if f.estimate == "isotonic" else None
         if self._cumulative:
-            what, name, shape = ("cumulative score", "cumulative hits"), "Hits", None
+            what = f"cumulative {f.names[0]}", f"cumulative {f.names[1]}"
+            name, shape = f.names[1].capitalize(), None
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
@@ -431,7 +439,7 @@ class _Panel:
         yield marks.vertical_mark(float(self._x[f.maximum]), 0.0, top, p.muted)
         # Plotted against itself, the score is a straight line.
         ends = [0, -1] if self.panel in ("b", "d") else slice(None)
-        yield line(x[ends], score[ends], p.ink, name="Score", hover=_hover(what[0]))
+        yield line(x[ends], score[ends], p.ink, name=f.names[0].capitalize(), hover=_hover(what[0]))
         look: Trace = {"dash": "7px,3px", "width": 2.5, "shape": shape}
         yield line(x, hits, p.blue, name=name, hover=_hover(what[1]), **look)
         if self._cumulative:
@@ -494,7 +502,7 @@ class _Panel:
             b, name = np.full(2, 100 * f.bound), f"{level_text(f.level)} range if calibrated"
             yield area(ends, -b, b, p.calibrated, name=name)
         yield line(ends, np.zeros(2), p.ink, dash="dash", width=1)
-        yield line(x, gap, p.blue, name="Score minus hits", hover=_hover("gap"))
+        yield line(x, gap, p.blue, name=" minus ".join(f.names).capitalize(), hover=_hover("gap"))
         both = np.tile([0.0, 1.0, np.nan], 2), np.repeat([100 * end for end in f.gap_range], 3)
         yield line(*both, p.ink, name="Range (Kuiper error)", dash="dot", width=1.5)
         at = f.maximum + 1

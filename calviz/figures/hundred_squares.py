@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
-from calviz.core.words import counted, listed, percent, plotly_text, share_decimals
+from calviz.core.words import counted, listed, percent, plotly_text
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
@@ -96,17 +96,15 @@ class HundredSquares(Figure):
             rows = rows_where(data, on_days(data, change.change.days, change.where))
             score = float(sample.rows_of(np.asarray(rows)).view(event_sums).confidence[0])
             hits, expected = score - change.seen, score - change.gap
-            decimals = share_decimals(score, expected)
             title = f"{'Until' if v.ended else 'Since'} then: {where_words(change.where, 20)}"
-            panels.append(Promise(title, score, hits, change.rows, decimals, expected))
+            panels.append(Promise(title, score, hits, change.rows, v.share_decimals, expected))
         elif groups is not None:
             one, title = groups.off[0], f"Where {where_words(v.named_where)}"
             title += f": {listed([one.of_class])}" * bool(one.of_class)
             expected = one.score - one.expected
-            decimals = share_decimals(one.score, expected)
-            panels.append(Promise(title, one.score, one.hits, one.rows, decimals, expected))
+            panels.append(Promise(title, one.score, one.hits, one.rows, v.share_decimals, expected))
         elif worst is not None:
-            decimals = share_decimals(worst.mean_score, worst.expected)
+            decimals = min(v.share_decimals, worst.share_decimals)
             numbers = worst.mean_score, worst.observed, worst.rows, decimals, worst.expected
             panels.append(Promise(f"Where it says {worst.percents}\u00a0%", *numbers))
         return cls(Reduction.of(v.reduction), tuple(panels))

@@ -110,64 +110,60 @@ class LearningCurves(Figure):
         return 0.5 if "one_column" in self.curve.uncalibrated[self.metric].details else 1.0
 
     def needed(self) -> tuple[LabelsNeeded, ...]:
-        """Number of labels each method needs, fewest first."""
+        """Number of labels each method needs: those that are better first, of these the curve's `lead`, and then those that need the fewest."""
         needs = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
         most = 1 + max(self.sizes, default=0)
         return tuple(
             sorted(
                 filter(None, needs),
-                key=lambda n: (n.better_from or most, n.settled_from or most, -n.gain),
+                key=lambda n: (
+                    n.better_from is None or n.method != self.curve.lead,
+                    n.better_from or most,
+                    n.settled_from or most,
+                    -n.gain,
+                ),
             )
         )
 
     @claim("labels-enough")
     def answer(self) -> str:
         """Say in a few sentences how many labels are needed."""
-        label, needed = METRICS[self.metric].label, self.needed()
-        if METRICS[self.metric].direction == "none" or not needed:
-            return f"No method has a curve of the {label} to judge by."
-        first = needed[0]
-        name = self.label(first.method)
-        if first.better_from is None:
-            text = (
-                f"With up to {counted(first.largest, 'label')} no method is reliably better than the "
-                f"uncalibrated model by {label}{self._judges()}."
-            )
-            if self.curve.clustered:
-                text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
-            elif first.gain > ZERO:
-                text += " More draws, or more evaluation rows, may show one that is."
-        else:
-            only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
-            text = (
-                f"{counted(first.better_from, 'label')}{only} are enough for {name} to beat no calibration: from there on its {label} "
-                f"is better than that of the uncalibrated model in at least {SHARE:.0%}".replace(
-                    "%", " %"
-                )
-                + f" of the draws of so many labels (95 % confidence{self._judges()})."
-            )
-        return f"{text} {self._at_most(first.largest)}"
+        return f"{self.headline}. {self.beyond_headline}".rstrip()
 
     @property
     @claim("labels-enough")
     def headline(self) -> str:
-        """`answer` in at most 15 words."""
-        label, needed = METRICS[self.metric].label, self.needed()
-        if METRICS[self.metric].direction == "none" or not needed:
-            return self.answer().rstrip(".")
+        """How many labels are enough, in at most 15 words."""
+        label = METRICS[self.metric].label
+        if not (needed := self.needed()):
+            return f"No method has a curve of the {label} to judge by"
         first = needed[0]
         if first.better_from is None:
-            return f"Up to {counted(first.largest, 'label')} are not reliably enough, by {label}"
+            return f"Up to {counted(first.largest, 'label')} do not reliably help, by {label}"
         return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)} to beat no calibration, by {label}"
 
-    def _judges(self) -> str:
-        several = len(self.curve.methods) > 1
-        adjusted = ""
-        if several:
-            adjusted = (
-                f", adjusted for {len(self.sizes)} sizes and {len(self.curve.methods)} methods"
+    @property
+    @claim("labels-enough")
+    def beyond_headline(self) -> str:
+        """What `answer` says that the headline does not."""
+        if not (needed := self.needed()):
+            return ""
+        first, methods = needed[0], len(self.curve.methods)
+        adjusted = f", adjusted for {len(self.sizes)} sizes and {methods} methods" * (methods > 1)
+        noise = f"beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
+        if first.better_from is not None:
+            fewer = " Fewer were not tried." * (first.better_from == self.sizes[0])
+            text = (
+                f"From there on it is better in at least {100 * SHARE:.0f} % of the draws of so many labels (95 % confidence, {noise})."
+                f"{fewer}"
             )
-        return f", beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
+        else:
+            text = f"{words.capitalised(noise)}, no method is better than uncalibrated."
+            if self.curve.clustered:
+                text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
+            elif any(each.gain > ZERO for each in needed):
+                text += " More draws, or more evaluation rows, may show one that is."
+        return f"{text} {self._at_most(first.largest)}"
 
     def _at_most(self, largest: int) -> str:
         best = dict(self.curve.best(self.metric))[largest]
@@ -181,25 +177,12 @@ class LearningCurves(Figure):
         )
 
     @claim("labels-enough")
-    def sentence(self, needed: LabelsNeeded) -> str:
-        """Say how many labels one method needs."""
-        name = self.label(needed.method)
-        if abs(needed.gain) < ZERO:
-            return f"{name}: the same as the uncalibrated model."
-        if needed.gain <= 0:
-            return f"{name}: with {counted(needed.largest, 'label')} not better than the uncalibrated model."
-        parts = [f"{name}: "]
-        if needed.better_from is None:
-            parts.append(f"not reliably better with up to {counted(needed.largest, 'label')}")
-        else:
-            parts.append(f"better from {counted(needed.better_from, 'label')} on")
-        if needed.settled_from is not None and needed.settled_from < needed.largest:
-            parts.append(
-                f"; {SETTLED:.0%} of its gain from {needed.settled_from:,} on".replace("%", " %")
-            )
-        elif needed.better_from is not None:
-            parts.append("; more labels may still help")
-        return "".join(parts) + "."
+    def sentences(self) -> tuple[str, ...]:
+        """Say how many labels each method needs, once for those that need the same."""
+        names: dict[str, list[str]] = {}
+        for needed in self.needed():
+            names.setdefault(_needed_words(needed), []).append(self.label(needed.method))
+        return tuple(f"{', '.join(names[text])}: {text}." for text in names)
 
     def warnings(self) -> tuple[str, ...]:
         """Caveats for reading the curves."""
@@ -254,6 +237,20 @@ class LearningCurves(Figure):
             ),
             yaxis=sheet.axis(title, range=[low, high], nticks=7),
         )
+
+
+def _needed_words(needed: LabelsNeeded) -> str:
+    labels = counted(needed.largest, "label")
+    if needed.gain < ZERO:
+        same = needed.gain > -ZERO
+        return "the same as uncalibrated" if same else f"not better with {labels}"
+    better, settled = needed.better_from, needed.settled_from
+    text = f"not reliably better with up to {labels}"
+    if better is not None:
+        text = f"better from {counted(better, 'label')} on"
+    if settled is not None and settled < needed.largest:
+        return f"{text}; {100 * SETTLED:.0f} % of the gain from {settled:,} on"
+    return text + "; more labels may still help" * (better is not None)
 
 
 # ---- A judge's labels

@@ -271,7 +271,12 @@ class Verdict(JudgedNumbers):
         """Say that no map of all rows repairs the slice that is off, alone or most; "" if there is none."""
         if self.off_in is None or not self.named_where:
             return ""
-        return f"No map of all rows repairs {self.off_in[0]} without moving the others."
+        return self.own_map(self.off_in[0])
+
+    @staticmethod
+    def own_map(where: str) -> str:
+        """Say that a slice is not repaired by a map of all rows, which would move the others."""
+        return f"To repair {where} alone takes a map of its own."
 
     @property
     @claim("miscalibration")

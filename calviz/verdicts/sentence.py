@@ -607,6 +607,7 @@ class _Sentences:
             return f"No fault was found in its probabilities: if they are wrong, then by an error {below}."
         return f"No fault was found in its probabilities, but there are so few rows that only an error {below} can be promised."
 
+    @claim("worst-bin")
     def where(self) -> str:
         """Sentence on where it is worst, or that no place stands out."""
         v, worst = self.verdict, self.verdict.worst
@@ -614,9 +615,10 @@ class _Sentences:
         if v.changed:
             return f"{v.changed}."
         if worst is not None:
+            digits = min(v.share_decimals, worst.share_decimals)
             return (
-                f"On new rows it will be furthest off where it says {worst.percents} percent: on these {worst.row_words} it said "
-                f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
+                f"On new rows it will be furthest off where it says {worst.percents} percent ({worst.row_words}): on average it says "
+                f"{_share(worst.mean_score, digits)} there, and {_share(worst.expected, digits)} is to be expected."
             )
         if v.beyond_noise and self.group is None:
             but = f", but {self.classes[0]}" if self.classes else ": the fault is spread over many"
@@ -625,12 +627,11 @@ class _Sentences:
             return f"What it said and what happened differ by {gap}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
-            digits = words.share_decimals(group.score, group.hits)
             of_class = f" for {words.listed([group.of_class])}" * bool(group.of_class)
             return (
-                f"Most clearly off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
-                f"{_share(group.score, digits)}{of_class} on average, and {_share(group.hits, digits)} came true"
-                f"{self.also}."
+                f"Most clearly off are the {counted(group.rows, 'row')} whose {which}: on average it says "
+                f"{_share(group.score, v.share_decimals)}{of_class}, and {_share(group.score - group.expected, v.share_decimals)} "
+                f"is to be expected{self.also}."
             )
         return (
             f"What it said and what happened differ by {gap} on average, which chance can explain."

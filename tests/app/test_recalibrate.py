@@ -293,7 +293,7 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     assert "Calibrates 600 rows" not in text_of(app)
     assert "map and snippet are fitted on all 600 judged rows" in text_of(app)
     app.toggle(key="in-sample").set_value(True).run()
-    assert "In-sample: the maps are judged on the very rows" in text_of(app)
+    assert "In-sample: the maps look better than they are" in text_of(app)
     assert "The results belong to other choices" in text_of(app)
     assert compared(app).comparison.in_sample
     assert "no basis for a choice" in text_of(app)
@@ -404,17 +404,12 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
     assert "In 100 rows a class has a probability of exactly 0" in text_of(app)
     app.multiselect(key="methods").set_value(["temperature", "temperature+irm", "irm"]).run()
-    assert (
-        "half of the smallest probability above 0 of the rows that fit the map, at most 0.01 (of all rows: 0.01)"
-        in text_of(app)
-    )
     better = compared(app).comparison
     assert not [w for w in app.warning if "true class" in w.value]
     for method in ("temperature", "temperature+irm"):
         assert better[method].recalibrator.floor == "auto"
     assert better["temperature"].recalibrator.floor_ == pytest.approx(0.01)
     app.segmented_control(key="zeros").set_value("least").run()
-    assert "depend on what a 0 is read as" in text_of(app)
     assert "The results belong to other choices" in text_of(app)
     poor = compared(app).comparison
     messages = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
@@ -425,10 +420,8 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert better["irm"].metrics["nll"].value == poor["irm"].metrics["nll"].value
     app.segmented_control(key="zeros").set_value("own").run()
     app.number_input(key="zeros-as").set_value(0.001).run()
-    assert "read as 0.001" in text_of(app)
-    for number, written, decimals in ((5e-5, "0.00005", 5), (0.00012345, "0.000123", 8)):
+    for number, decimals in ((5e-5, 5), (0.00012345, 8)):
         app.number_input(key="zeros-as").set_value(number).run()
-        assert f"read as {written} by" in text_of(app)
         assert app.number_input(key="zeros-as").proto.format == f"%.{decimals}f"
         assert app.number_input(key="zeros-as").value == number
     # Without zeros there is nothing to choose.

@@ -241,14 +241,14 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
     curve = subject.learning
     if curve is None or not curve.methods:
         return
-    criteria, drawn = METRICS.criteria(), METRICS.in_table("drawn")
-    drawn = (criteria[0], *(key for key in dict.fromkeys((*criteria, *drawn)) if key in drawn))
-    keys = [key for key in drawn if key in curve.directions and curve.uncalibrated[key].available]
-    for number, key in enumerate(keys):
+    advice, drawn = subject.comparison and subject.comparison.advice, METRICS.in_table("drawn")
+    curve = curve.led_by(advice.method) if advice else curve
+    first, *others = curve.criteria
+    for number, key in enumerate((first, *(key for key in others if key in drawn))):
         figure = LearningCurves.compute(curve, metric=key)
         if number == 0:
             yield Text(figure.answer())
-            for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
+            for text in (*figure.warnings(), *figure.sentences()):
                 yield Text(text)
         yield _learning_chart(figure)
     rows = curve.rows_words(lambda how: shorten(how, 100))

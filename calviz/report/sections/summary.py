@@ -155,8 +155,8 @@ def advised(
     caveat = not_new if verdict.changed and not verdict.changed_where else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"
-    below = f"{change} Maps are {comparison.rows_words()}."
-    return caveat or f"{advice.headline}.", below.lstrip()
+    rows = "" if plain else f"Maps are {comparison.rows_words()}."
+    return caveat or f"{advice.headline}.", f"{change} {rows}".strip()
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:
@@ -177,7 +177,7 @@ def no_fix_words(verdict: Verdict) -> str:
     if verdict.changed_where:
         where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
-        return f"No map of all rows repairs {where} without moving the others: it takes one of its own."
+        return verdict.own_map(where)
     if verdict.changed:
         return NOT_SINCE
     if verdict.classes_off:

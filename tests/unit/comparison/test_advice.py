@@ -312,7 +312,7 @@ def named_slice(columns=("site",), **fields):
         {"identity": 0.5, "segments": 0.4, "auto": 0.49},
         found="No miscalibration found, but 1 of 36 slices is off.",
         in_places=True,
-        alone="No map of all rows repairs site = A without moving the others.",
+        alone="To repair site = A alone takes a map of its own.",
         off_where=(("site", "A"),),
         **fields,
     )
@@ -326,7 +326,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
     advice = advise(made, data(2))
     assert advice.method == "segments"
     assert advice.reasons[0] == (
-        "The verdict finds miscalibration in places. No map of all rows repairs site = A without moving the others."
+        "The verdict finds miscalibration in places. To repair site = A alone takes a map of its own."
     )
     assert "The map corrects by 'site': new rows need that too." in advice.cautions
     assert advice_words(made, advice, "ece").startswith(
@@ -360,9 +360,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
 def test_segments_that_do_not_repair_the_slice_are_not_advised(made, keep_classes, why):
     advice = advise(made, data(2), keep_classes=keep_classes)
     assert advice.headline == "No advice"
-    assert advice.reasons[0].endswith(
-        f" No map of all rows repairs site = A without moving the others. {why}"
-    )
+    assert advice.reasons[0].endswith(f" To repair site = A alone takes a map of its own. {why}")
 
 
 def test_where_segments_were_not_compared_the_model_is_not_said_to_be_left():
@@ -372,7 +370,7 @@ def test_where_segments_were_not_compared_the_model_is_not_said_to_be_left():
     advice = advise(made, data(2))
     assert (advice.method, advice.headline) == ("identity", "No advice")
     assert advice.reasons[0].endswith(
-        " No map of all rows repairs site = A without moving the others. Group-wise calibration was not compared: add it to the methods and compare again before you choose."
+        " To repair site = A alone takes a map of its own. Group-wise calibration was not compared: add it to the methods and compare again before you choose."
     )
     verdict = SimpleNamespace(changed="", ended=False)
     assert advised(made, advice, verdict, "ece")[1].startswith(advice.reasons[0])
@@ -509,7 +507,7 @@ def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_t
         values,
         in_places=True,
         verdicts=better,
-        alone="No map of all rows repairs site = A without moving the others.",
+        alone="To repair site = A alone takes a map of its own.",
         off_where=(("site", "A"),),
     )
     said = "Vector scaling has a better Brier score than a map for it."

@@ -137,24 +137,26 @@ def curve(p_value=0.001, before=0.1, failures=None, **methods):
 def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
-        "50 labels already, the fewest tried, are enough for Method A to beat no calibration: from there on its ECE is better than that of the "
-        "uncalibrated model in at least 90 % of the draws of so many labels (95 % confidence, beyond the noise of the draws and of "
-        "the 900 evaluation rows, adjusted for 3 sizes and 2 methods). With 400, Method B has the best ECE: 1.00 points, against "
+        "50 labels are enough for Method A to beat no calibration, by ECE. From there on it is better in at least 90 % of the draws of "
+        "so many labels (95 % confidence, beyond the noise of the draws and of the 900 evaluation rows, adjusted for 3 sizes and 2 "
+        "methods). Fewer were not tried. With 400, Method B has the best ECE: 1.00 points, against "
         "10.0 points uncalibrated."
     )
     assert figure.headline == "50 labels are enough for Method A to beat no calibration, by ECE"
     a, b = figure.needed()
     assert (a.method, b.method) == ("a", "b")
     # 90 % of A's gain of 0.08 is an ECE of 0.028.
-    assert figure.sentence(a) == "Method A: better from 50 labels on; 90 % of its gain from 100 on."
     # The gain of B with 100 labels is two standard deviations of 8 draws, and with 400 labels there is one draw.
-    assert figure.sentence(b) == "Method B: not reliably better with up to 400 labels."
+    assert figure.sentences() == (
+        "Method A: better from 50 labels on; 90 % of the gain from 100 on.",
+        "Method B: not reliably better with up to 400 labels.",
+    )
     assert figure.warnings() == ()
 
 
 def test_rows_of_clusters_cannot_tell_how_many_are_enough():
     figure = LearningCurves.compute(replace(curve(), clustered=True))
-    assert figure.answer().startswith("With up to 400 labels no method is reliably better")
+    assert figure.headline == "Up to 400 labels do not reliably help, by ECE"
     assert "Rows of clusters cannot tell how many labels are enough" in figure.answer()
 
 
@@ -163,11 +165,10 @@ def test_the_answer_where_nothing_helps():
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
     assert figure.answer() == (
-        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE, beyond the noise of the draws and "
-        "of the 900 evaluation rows, adjusted for 3 sizes and 2 methods. "
-        "With all 400 none is better."
+        "Up to 400 labels do not reliably help, by ECE. Beyond the noise of the draws and of the 900 evaluation rows, "
+        "adjusted for 3 sizes and 2 methods, no method is better than uncalibrated. With all 400 none is better."
     )
-    assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])
+    assert "not better with 400 labels" in figure.sentences()[0]
     noise, failed = figure.warnings()
     assert "within noise on these 900 rows" in noise
     assert "'Method B'" in failed
@@ -175,7 +176,27 @@ def test_the_answer_where_nothing_helps():
 
 def test_what_changes_nothing_is_said_to():
     figure = LearningCurves.compute(curve(a=[(0.1, 0.1, 0.1)] * 3))
-    assert figure.sentence(figure.needed()[0]) == "Method A: the same as the uncalibrated model."
+    assert figure.sentences() == ("Method A: the same as uncalibrated.",)
+
+
+def test_the_advised_or_simplest_method_leads_and_what_holds_for_several_is_said_once():
+    both = curve(a=A, b=A)
+    assert LearningCurves.compute(replace(both, lead="b")).headline.startswith(
+        "50 labels are enough for Method B "
+    )
+    assert LearningCurves.compute(both).sentences() == (
+        "Method A, Method B: better from 50 labels on; 90 % of the gain from 100 on.",
+    )
+    # A lead that does not help gives way to a method that does.
+    assert "for Method A " in LearningCurves.compute(replace(curve(), lead="b")).headline
+
+
+def test_the_criterion_is_that_of_the_advice():
+    measured = {key: MetricResult(key, 0.3) for key in ("nll", "brier", "accuracy")}
+    plain = replace(curve(), uncalibrated=measured, directions=dict.fromkeys(measured, "lower"))
+    assert plain.criteria == ("nll", "brier", "accuracy")
+    measured["nll"] = MetricResult("nll", 0.3, details={"clipped_rows": 2})
+    assert plain.criteria == ("brier", "nll", "accuracy")
 
 
 def test_the_frame_is_what_is_drawn():

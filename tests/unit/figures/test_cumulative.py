@@ -157,7 +157,7 @@ def test_the_reading():
     # The mean of s - s^1.5 is 0.1, and it has one sign.
     assert figure.ks == pytest.approx(0.1, abs=0.01)
     text = figure.reading()
-    assert text.startswith("The scores run ahead of the hits by up to ")
+    assert text.startswith("The forecast runs ahead of the frequency by up to ")
     assert "points too high" in text
     assert text.endswith("this is more.")
     verdict = calviz.evaluate(binary(2_000, power=1.5), ["ks"], findings=True).verdict
@@ -165,7 +165,7 @@ def test_the_reading():
     assert figure.reading(verdict).endswith("this is beyond noise.")
     quiet = replace(verdict, beyond_noise=False)
     assert figure.reading(quiet).endswith("this is more, looked at alone.")
-    assert figure.headline(verdict).startswith("The scores run ahead of the hits by up to ")
+    assert figure.headline(verdict).startswith("The forecast runs ahead of the frequency by up to ")
     assert "noise" not in figure.headline(verdict)
     assert figure.headline(quiet).endswith(", which noise can explain")
     calm = Cumulative.compute(binary(20_000, seed=5), reduction="positive").reading()
@@ -179,9 +179,7 @@ def test_a_gap_that_lasts_to_the_end_is_written_once_only():
     figure = Cumulative.compute(Predictions(probs=score, labels=labels), reduction="positive")
     assert 0 < figure.ks < 0.01
     assert figure.gap[-1] > 0.9 * figure.ks
-    up_to, overall = re.findall(r"by up to (\S+) points.*they are (\S+) points", figure.describe())[
-        0
-    ]
+    up_to, overall = re.findall(r"by up to (\S+) points.*it is (\S+) points", figure.describe())[0]
     assert len(up_to) == len(overall)
 
 

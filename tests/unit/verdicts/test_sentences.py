@@ -273,7 +273,7 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert times.headline.startswith("'a' is 3")
     assert times.beyond_headline == "Too low by 1.6 points (95 % CI 1.4 to 1.9)."
     # What is off in two slices each its own way, no single map corrects.
-    alone = f"No map of all rows repairs {place[:10]} without moving the others: it takes one of its own"
+    alone = f"To repair {place[:10]} alone takes a map of its own"
     assert no_fix_words(v) == f"{alone}."
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
@@ -281,9 +281,9 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert named in "cd"
     assert text[1] == "As a whole its probabilities hold, but 2 of 20 groups of rows are off."
     assert text[2].startswith(
-        f"Most clearly off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
+        f"Most clearly off are the {np.sum(region == named):,} rows whose region is {named}: on average it says "
     )
-    assert text[2].endswith(f" came true; also off: {also}.")
+    assert text[2].endswith(f" is to be expected; also off: {also}.")
 
 
 def test_of_rare_events_their_number_is_said_and_the_ece_as_a_share_of_the_base_rate():
@@ -314,15 +314,15 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     more = sum(s.adjusted <= USUAL_RATE for s in usual_slices(sample).slices) - 1
     assert f"{more} other slices are off only by rows shared with region = 0." in f.message
     # No map of all rows is offered.
-    alone = (
-        "No map of all rows repairs region = 0 without moving the others: it takes one of its own"
-    )
+    alone = "To repair region = 0 alone takes a map of its own"
     assert no_fix_words(v) == f"{alone}."
     assert v.in_places
     assert not replace(v, in_reverse=True).in_places
     text = explained(sample, v)
     assert text[1] == "Outside one group its probabilities hold, but 1 of 42 groups of rows is off."
-    assert text[2].startswith("Most clearly off are the rows whose region is 0: on these ")
+    assert text[2].startswith(
+        f"Most clearly off are the {sample.data.n - rows:,} rows whose region is 0: "
+    )
     assert text[3].startswith("Elsewhere, where it promises")
 
 
@@ -367,9 +367,7 @@ def test_where_a_slice_is_off_for_some_values_of_another_column_both_are_named()
     (f, *_) = findings_of(sample)
     assert f.short == f"1 of {v.slices} slices is off beyond chance, most clearly {pair}: {low}"
     assert f"most clearly {pair}: " in f.message
-    assert no_fix_words(v).startswith(
-        f"No map of all rows repairs {pair} without moving the others: "
-    )
+    assert no_fix_words(v).startswith(f"To repair {pair} alone takes ")
     # The slice itself is off through these rows alone, and drawn so.
     tested = usual_slices(sample)
     assert (("region", "0"),) in tested.explained
@@ -417,9 +415,7 @@ def test_the_title_names_the_slice_that_holds_most_of_the_error():
         f"Off most where region = 0: {low}[.] .* on the other {outside:,} rows", v.sentence
     )
     assert "All rows together: forecasts too low by" in v.sentence
-    assert "Most clearly off are the rows whose region is 0" in " ".join(
-        calviz.explain(sample.data)
-    )
+    assert " rows whose region is 0: on average it says " in " ".join(calviz.explain(sample.data))
     # The other rows hold more of the error: the title is of all rows.
     more = judged(one_region(np.random.default_rng(1), off=0.5, all_off=0.3))
     assert (more.elsewhere, more.headline[:9]) == ("", "Forecasts")

@@ -808,7 +808,7 @@ def test_what_the_past_gives_says_that_no_map_of_all_rows_repairs_one_slice():
     hit = np.where(site == 3, rng.random(8_000) < expit(logit(score) - 1.2), hit)
     times = START + day.astype("timedelta64[D]")
     data = calviz.Predictions(probs=score, labels=hit, times=times, groups={"site": site})
-    said = "No map of all rows repairs site = 3 without moving the others."
+    said = "To repair site = 3 alone takes a map of its own."
     assert calviz.verdict(data).alone == said
     for method, lead in (
         ("platt", f"{said} All rows together: Platt scaling, "),
@@ -925,10 +925,7 @@ def test_a_map_for_the_slice_since_its_change_is_advised_and_answers_the_change(
     since = f"{sample.data.time_name} since {found.since}"
     assert advice.headline == f"Advice: Map for language = tr, {since}, other rows as they are"
     assert advice.caveat == ""
-    assert (
-        made.alone
-        == f"No map of all rows repairs language = tr, {since} without moving the others."
-    )
+    assert made.alone == f"To repair language = tr, {since} alone takes a map of its own."
     assert advised(made, advice, judged(sample), "ece")[0] == f"{advice.headline}."
     before, after = (made[key].calibrated for key in ("identity", advice.method))
     late = before.times >= np.datetime64(found.since)
