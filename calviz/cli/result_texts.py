@@ -234,7 +234,7 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
         some = f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows"
         show(f"{some}: {', '.join(names)}", "dim")
     tested = len(levels.slices.slices)
-    text = f"Too high or low: beyond chance, corrected for all {tested} values. The last columns: {levels.guarantee(risk)}"
+    text = f"Too high or low: beyond chance, corrected for all {tested} values; the verdict looks at the slices of all columns. The last columns: {levels.guarantee(risk)}"
     show(text, "dim")
 
 

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -567,7 +566,7 @@ def _number(match: re.Match[str]) -> tuple[float, bool] | None:
     if unit.endswith(("%", "t")) and 0 < value < 1:
         return None  # 0.85 % is more likely a share that was given a sign
     ends_in_10 = unit.startswith(("/", "out")) and not unit.endswith("100")
-    known = float(Decimal(match["value"]).scaleb(-1 if ends_in_10 else -2)) if unit else value
+    known = float(f"{match['value']}e{-1 if ends_in_10 else -2}") if unit else value
     return (known, bool(unit)) if known <= (1 if unit else 100) else None
 
 

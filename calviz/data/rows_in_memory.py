@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -372,7 +371,7 @@ _SPARSE = re.compile(
     r"(?:SparseVector)?\s*\(\s*(?P<size>\d{1,9})\s*,\s*"
     r"(?:\[(?P<at>[\d,\s]*)\]\s*,\s*\[(?P<values>[^\[\]]*)\]|\{(?P<pairs>[^{}]*)\})\s*\)"
 )
-_PERCENT = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*%")
+_PERCENT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:[eE]([+-]?\d+))?\s*%")
 
 
 def _words(text: str) -> list[str]:
@@ -429,7 +428,7 @@ def percentage(text: str) -> list[float] | None:
     """
     match = _PERCENT.fullmatch(text.strip())
     # To the digits of the text, which a division may miss by the last bit.
-    return [float(Decimal(match[1].replace(",", ".")).scaleb(-2))] if match else None
+    return [float(f"{match[1].replace(',', '.')}e{int(match[2] or 0) - 2}")] if match else None
 
 
 @dataclass(frozen=True)

@@ -287,13 +287,16 @@ class WatchState(metric_results.Displayed):
             from_then = f", from about {self.shown(began)} on" if began else ""
             return f"{span} {_by(since, size)}; before{from_then}, {_by(before, then)}"
         sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
-        return f"Changed about {self.shown(self.change.since)}; {sides}"
+        about = f"Changed about {self.shown(self.change.since)}"
+        return f"{self._alarm if since.startswith('not ') else about}; {sides}"
 
     @property
     @claim("watch")
     def _alarm(self) -> str:
         _, low, high = self.change.before if self.change is not None else (0, 0, 0)
         start = "Not calibrated" + " from the start" * (self.latest == self.since)
+        if self.change and all(way.startswith("not ") for way, _ in self.change.sides):
+            return f"Perhaps changed about {self.shown(self.change.since)}"
         if self.only and self.since != self.path[0][0]:
             return "Not calibrated"
         if self.changed is None:

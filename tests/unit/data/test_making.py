@@ -397,6 +397,10 @@ def test_percentages_become_numbers():
 def test_a_decimal_comma_and_missing_cells_among_percentages():
     table = opened(b"y;p\n1;12,5 %\n0;NA\n1;100%\n")
     np.testing.assert_allclose(block(table, "p")[:, 0], [0.125, np.nan, 1])
+    # To the digits of the text: a division makes 8.2 less than a cutoff of 0.082.
+    for rate in range(1, 1_000):
+        (cell,) = block(opened(f"y;p\n1;{rate / 10:.1f} %\n".replace(".", ",").encode()), "p")[0]
+        assert cell == float(f"{rate}e-3")
     assert table.missing_as(1, "p") == "empty"
     assert table.missing_as(1, "y") == "NaN"
 

@@ -653,6 +653,11 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
         f"and changed about {change.since} (with 95 % confidence it changed"
         in result.watch.sentence()
     )
+    quiet = change._replace(sides=(("not told apart from calibrated", ""),) * 2)
+    watch = replace(result.watch, change=quiet)
+    said = f"Perhaps changed about {change.since}"
+    assert watch.headline == f"{said}; not told apart from calibrated before and since"
+    assert watch.sentence().startswith(said)
     ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
     assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
