@@ -137,7 +137,7 @@ def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
         zeros = [w for w in app.button_group if w.key == "zeros"]
         if zeros and page == "learning_curve":
             zeros[0].set_value("own").run()
-    assert "read as 0.01 by the methods" in text_of(app)
+    assert app.number_input(key="zeros-as").value == 0.01
     link = open_page(f"data={app.query_params['data'][0]}&bins=7&scheme=equal-width")
     quiet(upload(link, "zeros.csv", content.encode()))
     assert link.number_input(key="bins").value == 7
