@@ -184,7 +184,7 @@ def _wide(shown: Any, frame: pd.DataFrame, at: int, told: dict[str, Any]) -> int
     # Digits and most letters take 7 pixels or less, these 4, a per cent sign 12.
     wide = (7 * len(t) - 3 * sum(map(t.count, " .,:")) + 5 * t.count("%") for t in texts)
     most = (120 if page_width() else 240) if told.get("pinned") else 400
-    return 20 + min(max([7 * len(told.get("label") or str(cells.name)), *wide]), most)
+    return 18 + min(max([7 * len(told.get("label") or str(cells.name)), *wide]), most)
 
 
 def draw_diagram(
