@@ -658,6 +658,18 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     said = f"Perhaps changed about {change.since}"
     assert watch.headline == f"{said}; not told apart from calibrated before and since"
     assert watch.sentence().startswith(said)
+    # A day that is known within months only is no day in the headline.
+    looks = [look for look, _ in result.watch.path]
+    first, last = wide = looks[len(looks) // 4], looks[-2]
+    for sides, said in (
+        (change.sides, f"Changed between {first} and {last}; off in places before and since"),
+        (
+            (("too high", "1.0 points"), ("off in places", "")),
+            f"Since a day between {first} and {last} too high",
+        ),
+    ):
+        undated = replace(result.watch, change=change._replace(sides=sides, between=wide))
+        assert undated.headline.startswith(said)
     ever = "(Scores that stay calibrated ever raise an alarm with probability 5 % at most; an error that stays the same is taken for a change"
     assert ever in result.watch.sentence().replace("\u00a0", " ")
     (finding,) = [f for f in calviz.evaluate(data).findings if f.code == "CAL028"]
