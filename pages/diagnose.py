@@ -376,7 +376,7 @@ def time(chosen: Settings) -> None:
 
 def metrics(chosen: Settings) -> None:
     """Every metric with its interval, its noise floor and its meaning."""
-    navigation.draw_head("All metrics, with intervals and noise floors")
+    navigation.draw_head("All metrics")
     with navigation.boundary():
         rows_shown.draw_selection(chosen, rows=False)
 
