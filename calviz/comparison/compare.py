@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import Any, Literal
 from zipfile import BadZipFile
 
@@ -253,23 +253,36 @@ def _results(
         if progress is not None:
             progress(result, len(finished), len(specs))
 
-    workers = max(1, min(jobs, len(specs)))
-    if workers == 1:
-        for spec in specs:
-            run(spec)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                waiting = {pool.submit(run, spec) for spec in specs}
-                while waiting:
-                    # In short turns: once polars has read a file, a longer wait would not be interrupted by Ctrl-C.
-                    done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        future.result()
-            except BaseException:
-                interrupted.set()  # Ctrl-C does not wait for running fits
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    todo, ended = iter(specs), SimpleQueue[BaseException | None]()
+
+    def take_turns() -> None:
+        try:
+            for spec in todo:
+                run(spec)
+            ended.put(None)
+        except BaseException as error:
+            ended.put(error)
+
+    # No executor: Ctrl-C leaves locks of its futures held, for which its threads then wait for ever, as does the program for those.
+    count = max(1, min(jobs, len(specs)))
+    workers = [Thread(target=take_turns, daemon=True) for _ in range(count)]
+    try:
+        for worker in workers:
+            worker.start()
+        running = count
+        while running:
+            # In short turns: once polars has read a file, a longer wait would not be interrupted by Ctrl-C.
+            with suppress(Empty):
+                error = ended.get(timeout=0.2)
+                running -= 1
+                if error is not None:
+                    raise error
+    except BaseException:
+        interrupted.set()
+        for worker in workers:
+            if worker.is_alive():
+                worker.join(2 / count)  # Ctrl-C does not wait long for running fits
+        raise
     return {spec.key: finished[spec.key] for spec in specs}
 
 
