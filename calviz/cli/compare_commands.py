@@ -168,6 +168,8 @@ def compare_models(
         if not outputs.quiet:
             print_recognition(file, loaded[-1])
     models = named_models([(source.file, source.models) for source in loaded])
+    if len(loaded) == 1:
+        model = tuple(options.chosen_model(loaded[0], name) for name in model)
     options.check_models(model, models)
     if len(models) == 1:
         other = loaded[0].recognition.of_two_models

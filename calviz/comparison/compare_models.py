@@ -25,7 +25,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.paired_differences import Paired, pair
 from calviz.core import errors
-from calviz.core.blocks import IntArray, Stopped, checkpoint, row_weights
+from calviz.core.blocks import Factor, IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
 from calviz.core.predictions import (
@@ -418,9 +418,16 @@ def same_rows(
     if isinstance(models, Alignment):
         aligned = models
     else:
-        taken, notes = _split(_by_name(models), split)
+        by_name = _by_name(models)
+        taken, notes = _split(by_name, split)
         aligned = align(taken)
-        aligned = replace(aligned, notes=(*aligned.notes, *notes))
+        labels: list[Any] = [m.labels for m in by_name.values()]
+        # The rows of one file need no match.
+        if aligned.by == "identifier" or not all(
+            np.may_share_memory(labels[0], each) for each in labels
+        ):
+            notes = [*aligned.notes, *notes]
+        aligned = replace(aligned, notes=tuple(notes))
     matched = aligned.models
     mask = rows_where(next(iter(matched.values())), where)
     if mask is not None:
@@ -670,6 +677,11 @@ def _same_columns(models: NamedModels) -> NamedModels:
         for name in ("splits", "clusters", "weights", "times")
     }
     splits = columns.pop("splits")
+    # A calibrated file beside its source tells which rows of a split its map was fitted on.
+    told = [m.splits for m in models.values() if m.splits and FITTED in m.split_names]
+    if told:
+        fitted = np.any([s.mask(FITTED) for s in told], axis=0)
+        splits = Factor.of(np.where(fitted, FITTED, np.array(splits.levels)[splits.codes]))
     groups = next((m.groups for m in models.values() if m.groups), {})
     first = next(iter(models.values()))
     names: dict[str, str] = {}
