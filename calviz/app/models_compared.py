@@ -413,6 +413,8 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     # Two or three models share a wide page.
     wide = screen.width_class() == "wide"
     width = max(SMALL, screen.WIDE // len(names) - 12) if wide else screen.page_width() or SMALL
+    if len(names) == 3 and screen.width_class() == "small":
+        width = 230  # all three in a row of a tablet
     gaps = figures[0].gap_lines(*figures[1:]) if figures else ""
     st.caption(f"Points: observed, with 95\u00a0% interval. {gaps}")
     shared: dict[str, Any] = {"width": width, "end": end, "floor": floor, "legend": False}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import navigation
+from calviz.app import navigation, screen
 from calviz.app.session import choose_one, current, md, offer_file, on_screen
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core import words
@@ -416,7 +416,7 @@ def draw_figure_table(
     """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
 
     def draw() -> None:
-        st.dataframe(frame(), hide_index=True, alt=alt)
+        screen.table(frame(), alt=alt)
         download_button("Download as CSV", download or frame, name)
 
     navigation.draw_folded(
