@@ -488,5 +488,7 @@ def threshold(
     if not json_only.quiet:
         for line in words.splitlines():
             show(line)
+        if choice.missed and of == ("error",):
+            say("to find more of the rarer class, choose by --of recall or precision, or cost.")
     elif choice.threshold is None:
         say(words)
