@@ -37,6 +37,7 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 from calviz.verdicts.miscalibration_checks import where_to_look
+from calviz.verdicts.sentence import of_all_rows
 
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
@@ -94,13 +95,14 @@ def reliability(chosen: Settings) -> None:
         judged = evaluation.verdict
         assert judged is not None  # findings come with it
         worst = next((f for f in evaluation.findings if CHECKS[f.code].about == "bins"), None)
+        # What else Overview leads with is answered by other tabs.
+        judged = of_all_rows(judged, chosen.sample)
         title, details = judged.headline, judged.beyond_headline
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
         if judged.reduction != chosen.reduction.key:
             details = " ".join(filter(None, (details, judged.other_view)))
         elif worst is not None and worst.short:
             title, details = worst.short, worst.message.split("): ", 1)[-1]
-        # The verdict is about all rows, and stands on Overview.
         selected = rows_shown.slice_words(chosen)
         say(selected or title)
         if details and not selected:

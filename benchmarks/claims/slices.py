@@ -25,6 +25,7 @@ from calviz.sample.multicalibration import multicalibration
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, Where, rows_where
 from calviz.sample.slices import USUAL_RATE, Slice, default_columns, slices, usual_slices
+from calviz.verdicts.miscalibration_checks import nearest_slice
 from calviz.verdicts.sentence import judged
 
 
@@ -121,6 +122,16 @@ for case, setting in CALIBRATED.items():
         said = SliceGaps.compute(usual_slices(setting.draw(rng))).beyond_headline
         share = re.search(r"^Nearest .* in up to ([\d.]+) %", said)
         return share is None or float(share[1]) <= 20
+
+    @simulation(
+        "slices",
+        "a nearest slice among the findings",
+        words(case, setting),
+        at_most=0.05,
+        files=400,
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+        return any(nearest_slice(setting.draw(rng)))
 
     @simulation(
         "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05

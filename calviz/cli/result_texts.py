@@ -24,7 +24,7 @@ from calviz.comparison.comparison_results import (
     where_words,
 )
 from calviz.core import errors, events, words
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import CHECKS, METRICS
 from calviz.core.words import (
     counted,
     decimal,
@@ -102,10 +102,10 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
 
 
 def _print_worst(evaluation: Evaluation) -> int:
-    """Print the worst findings, but for remarks and what the verdict says, without their numbers; returns how many."""
+    """Print the worst findings, but for what the verdict says and remarks other than on slices, without their numbers; returns how many."""
     found = errors.worst_first(unrepeated(evaluation, evaluation.findings))
     # Number of findings on a screen.
-    wrong = [f for f in found if f.severity != "info"][:4]
+    wrong = [f for f in found if f.severity != "info" or CHECKS[f.code].about == "slices"][:4]
     for f in wrong:
         _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
     return len(wrong)

@@ -27,6 +27,7 @@ from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
 from calviz.verdicts.evaluation import Verdict
+from calviz.verdicts.miscalibration_checks import NEAR, nearest
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -100,7 +101,7 @@ class SliceGaps(Figure):
         of_rest = r.against == "rest"
         if not r.off:
             than = "the other rows" if of_rest else "a calibrated model"
-            near = r.slices[0].adjusted <= 0.05  # which many take for the level
+            near = r.slices[0].adjusted <= NEAR
             level = f"at the level of {100 * r.rate:g} %" if near else "beyond chance"
             return f"None of {counted(len(r.slices), 'slice')} differs from {than} {level}{f', but {r.change}' * bool(r.change)}"
         _, _, first = r.headline.partition(" beyond chance, most clearly ")
@@ -115,14 +116,8 @@ class SliceGaps(Figure):
         r = self.result
         if self.change:
             return f"Over all days: {words.within_sentence(replace(self, change='').answer())}"
-        if r.slices and not (r.off or r.changed):
-            where, p = r.place(r.slices[0])[0], r.slices[0].adjusted
-            if p >= 0.5:
-                return f"Nearest to it: {where}, as chance would have it."
-            files = "calibrated files" if r.against == "calibrated" else "files where none differs"
-            return f"Nearest to it: {where}. Chance alone brings a slice as near in up to {words.percent(p, int(p < 0.01))} of {files} (adjusted {words.p_value(p)}; off at {r.rate:g} or less)."
         if not r.named:
-            return ""
+            return nearest(r)
         first, *off = r.named
         ends = first.expected_interval if first.gap > 0 else first.expected_interval.turned
         size = f"95 % CI {_ends(ends)} points; {points(abs(first.gap), words.gap_decimals(first.expected))} on these {counted(first.rows, 'row')}"

@@ -14,7 +14,7 @@ from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import MIN_ROWS, Sample
-from calviz.sample.slices import judging, usual_slices
+from calviz.sample.slices import Slices, judging, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, as_bin, collect_evidence
@@ -187,6 +187,30 @@ def slices_off(sample: Sample) -> Iterator[Told]:
         f"{words.counted(worst.rows, 'row')}, {size}. {also and words.capitalised(also) + '. '}{slices.remark}".rstrip(),
         "; ".join(filter(None, (headline, also))),
     )
+
+
+#: Adjusted p-value up to which the nearest slice is told: what many take for the level of the test.
+NEAR = 0.05
+
+
+@claim("slices")
+def nearest(slices: Slices) -> str:
+    """Name the slice that is nearest to being called off, and how often chance alone brings one as near; "" if one is off or changed."""
+    if not slices.slices or slices.off or slices.changed:
+        return ""
+    first, p = slices.place(slices.slices[0])[0], slices.slices[0].adjusted
+    files = "calibrated files" if slices.against == "calibrated" else "files where none differs"
+    return f"Nearest to being called off: {first}, as near by chance in up to {words.percent(p, int(p < 0.01))} of {files} (adjusted {words.p_value(p)}; off at {slices.rate:g} or less)."
+
+
+@check("CAL030", "Slice nearest to being off", clusters=True, weights=True, about="slices")
+@claim("slices")
+def nearest_slice(sample: Sample) -> Iterator[Told]:
+    """Name the slice that is nearest to being called off, if nothing is found, and chance brings one as near in at most 5 % of calibrated files."""
+    slices = usual_slices(sample)
+    near = nearest(slices) if slices and slices.slices and slices.slices[0].adjusted <= NEAR else ""
+    if near and not sample.once(collect_evidence).beyond_noise:
+        yield "info", near, near.rpartition(" (adjusted ")[0]
 
 
 def where_to_look(evaluation: Evaluation) -> list[Finding]:

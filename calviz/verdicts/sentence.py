@@ -102,6 +102,17 @@ def judged(sample: Sample, rows: str = "") -> Verdict:
     )
 
 
+@claim("miscalibration")
+def of_all_rows(verdict: Verdict, sample: Sample) -> Verdict:
+    """The verdict without what it says of slices, classes and changes, which a diagram of all rows does not show."""
+    evidence = sample.once(joint_tests.collect_evidence)
+    describe = _off if evidence.beyond_noise else nothing_found
+    told = describe(evidence, sample, rows_words(sample))
+    direction, sentence = _judge(evidence, sample, told, (), None, verdict.tells_apart)
+    verdict = replace(verdict, sentence=sentence, direction=direction, changed="", elsewhere="")
+    return replace(verdict, classes_off=(), slices_off=0, off_in=None, off_alone=())
+
+
 def _leads(by_group: Slices | None, found: watching.Change, sample: Sample, dated: bool) -> bool:
     """Whether slices that are off lead the headline before a change, as they do if its day is not well known."""
     # What surely holds more of the error leads: rows times the lower end of the gap, or of what changes, on the days that are surely after it.

@@ -300,18 +300,27 @@ def test_the_nearest_slice_is_said_without_alarm_or_size_where_none_is_off(again
     assert not found.off
     files = "calibrated files" if against == "calibrated" else "files where none differs"
     assert figure.beyond_headline == (
-        f"Nearest to it: {found.place(first)[0]}"
-        + (
-            f". Chance alone brings a slice as near in up to {100 * first.adjusted:.0f} % of {files} "
-            f"(adjusted {p_value(first.adjusted)}; off at 0.05 or less)."
-            if first.adjusted < 0.5
-            else ", as chance would have it."
-        )
+        f"Nearest to being called off: {found.place(first)[0]}, as near by chance in up to {100 * first.adjusted:.0f} % of {files} "
+        f"(adjusted {p_value(first.adjusted)}; off at 0.05 or less)."
     )
     assert first.name not in figure.headline
     assert figure.answer() == f"{figure.headline}. {figure.beyond_headline}"
     # A change is said in its place.
     assert SliceGaps.compute(replace(found, changed=first.name)).beyond_headline == ""
+
+
+def test_the_nearest_slice_is_a_remark_in_the_words_of_groups_which_leaves_the_verdict():
+    rng = np.random.default_rng(6)
+    score, region = rng.uniform(0.1, 0.9, 4_000), np.arange(4_000) % 10
+    sure = predictions(score, rng.random(4_000) < score - 0.06 * (region == 0), region=region)
+    evaluation = calviz.evaluate(sure)
+    said = SliceGaps.compute(usual_slices(Sample(sure))).beyond_headline
+    assert 0.005 < usual_slices(Sample(sure)).slices[0].adjusted <= 0.05
+    (finding,) = (f for f in evaluation.findings if f.code == "CAL030")
+    assert (finding.severity, finding.message) == ("info", said)
+    assert said.startswith(finding.short + " (adjusted p = ")
+    assert evaluation.verdict.direction == "calibrated"
+    assert "region" not in evaluation.verdict.sentence
 
 
 def test_without_slices_it_says_so():

@@ -31,7 +31,7 @@ from calviz.verdicts.data_checks import classes_off, of_what, one_vs_rest, range
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
-from calviz.verdicts.sentence import explained, judged
+from calviz.verdicts.sentence import explained, judged, of_all_rows
 from tests.inputs.simulated import draw_labels
 
 # ---- What the verdict and the findings say, against samples whose truth is known
@@ -934,3 +934,19 @@ def test_no_size_is_said_of_all_other_rows_where_one_class_is_off():
     assert v.headline.startswith("Off most where region = A: ")
     assert v.elsewhere == "1 of 3 predicted classes is off, 'c'"
     assert "On the other 9,654 rows, 1 of 3 predicted classes is off, 'c'." in v.sentence
+
+
+def test_the_verdict_of_all_rows_names_no_slice():
+    rng = np.random.default_rng(4)
+    score, region = rng.uniform(0.1, 0.9, 6_000), np.arange(6_000) % 12
+    data = calviz.Predictions(
+        probs=score,
+        labels=(rng.random(6_000) < score - 0.1 * (region == 0)).astype(int),
+        groups={"region": region},
+    )
+    verdict = judged(Sample(data))
+    assert "region" in verdict.headline
+    of_all = of_all_rows(verdict, Sample(data))
+    assert of_all.headline == "No miscalibration found on 6,000 rows"
+    assert of_all.beyond_headline.startswith("ECE is below")
+    assert "region" not in of_all.sentence
