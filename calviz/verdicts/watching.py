@@ -277,12 +277,11 @@ class WatchState(metric_results.Displayed):
             return f"{self._alarm()}: {self._remedy if is_said else 'recalibrate it'}"
         (since, size), (before, then) = self.change.sides
         if since != before:
-            span, began = self.change.span(self.shown, self.is_dated), self.change.began
-            span = words.capitalised(span)
+            span = words.capitalised(self.change.span(self.shown, self.is_dated))
             if self.change.ended:
                 return f"{span} {_by(before, then)}; since then, {_by(since, size)}"
-            from_then = f", from about {self.shown(began)} on" if began else ""
-            return f"{span} {_by(since, size)}; before{from_then}, {_by(before, then)}"
+            began = self.change.began and f", from about {self.shown(self.change.began)} on"
+            return f"{span} {_by(since, size)}; before{began}, {_by(before, then)}"
         sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
         about = f"Changed {self.change.day(self.shown, self.is_dated)}"
         return f"{self._alarm(self.is_dated) if since.startswith('not ') else about}; {sides}"

@@ -160,9 +160,8 @@ def advised(
 
 def fixed_rows_words(done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
-    label = RECALIBRATORS[done.method].label
     judged = f"{done.evaluation.words}, which no fit has seen"
-    rows = f"{label} is fitted on {done.fit.words}; before and after are of {judged}."
+    rows = f"{RECALIBRATORS[done.method].label} is fitted on {done.fit.words}; before and after are of {judged}."
     moved = moved_words(done.method, done.before, done.after)
     return " ".join(filter(None, (rows, *done.warnings, moved)))
 
