@@ -23,7 +23,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.core.entry_specs import RECALIBRATORS, cheap_method, shown_first
+from calviz.core.entry_specs import shown_first
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
@@ -211,12 +211,11 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         st.markdown(words)
         return
     try:
-        method = cheap_method(chosen.whole)
-        result = before_after.recalibrated_diagrams(chosen, method)
+        result = before_after.recalibrated_diagrams(chosen, "")
     except CalvizError:
         return
     before, after = (evaluation[key] for evaluation in result.values)
-    words = md(fix_words(before, after, result.values[0].rows, RECALIBRATORS[method].label, plain))
+    words = md(fix_words(before, after, result.values[0].rows, result.label, plain))
     words = f"**{words}**" if after.value < before.value else words
     st.markdown(f"{words} {simple_words(judged)}", help=None if plain else md(result.words, 600))
 

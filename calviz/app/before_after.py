@@ -35,7 +35,7 @@ def explore_before_and_after(settings: Settings) -> None:
     row = st.container(horizontal=True, gap="medium")
     with row.container(width=WIDTH):
         screen.draw_before_and_after(
-            result.before, result.after, key="reliability.after", name=RECALIBRATORS[method].label
+            result.before, result.after, key="reliability.after", name=result.label
         )
     keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
     beside = row.container()
@@ -44,9 +44,7 @@ def explore_before_and_after(settings: Settings) -> None:
             {
                 "": [name_of(result.values[0][key]) for key in keys],
                 "before": [_value(result.values[0], key) for key in keys],
-                name_after(RECALIBRATORS[method].label): [
-                    _value(result.values[1], key) for key in keys
-                ],
+                name_after(result.label): [_value(result.values[1], key) for key in keys],
             }
         ),
         hide_index=True,
@@ -71,6 +69,8 @@ class RecalibratedDiagrams:
         Of the same rows.
     values : (Evaluation, Evaluation)
         Before and after.
+    label : str
+        Of the recalibrator.
     words : str
         Which rows the map was fitted on, and which are shown.
     """
@@ -78,12 +78,13 @@ class RecalibratedDiagrams:
     before: Reliability
     after: Reliability
     values: tuple[Evaluation, Evaluation]
+    label: str
     words: str
 
 
 def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
-    """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
-    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+    """Return both diagrams, before and after a method, or `simple_method` for ""; raise a CalvizError if it cannot be fitted or judged."""
+    with st.spinner("Fitting …", show_time=True):
         return _compute(settings.key, method, settings)
 
 
@@ -99,8 +100,8 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
         )
         for s in samples
     )
-    words = fixed_rows_words(method, before_after)
-    return RecalibratedDiagrams(before[0], then[0], (before[1], then[1]), words)
+    label, words = RECALIBRATORS[before_after.method].label, fixed_rows_words(before_after)
+    return RecalibratedDiagrams(before[0], then[0], (before[1], then[1]), label, words)
 
 
 def sample_after(settings: Settings, method: str) -> Sample:

@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
-from calviz.figures.reliability import CurveKind, Reliability, ReliabilityOverlay
+from calviz.figures.reliability import DRAWN, CurveKind, Reliability, ReliabilityOverlay
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460
@@ -174,7 +174,7 @@ def _columns(figure: Reliability) -> dict[str, Any]:
         "rows": number(format="localized"),
         "observed": number(format=f"%.{figure.decimals}f %%", help=md(figure.reduction.hit_label)),
         "gap": number("gap, points", help="Mean score minus observed."),
-        "expected": number("new rows", help="Gap to expect on new rows, where it is beyond noise."),
+        "expected": number("new rows", help=f"Gap to expect, where beyond noise: {DRAWN}."),
         "interval": st.column_config.Column(
             "95 % interval", alignment="right", help="Exact interval of the observed."
         ),

@@ -29,12 +29,11 @@ from calviz.core.words import capitalised, counted, decimal, percent, points, sh
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes, where_words
-from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.watching import watched
 
 #: What may be concluded from selected rows, and why.
 NO_TEST_NOTE = (
-    "Their gap is not tested here.",
+    "No test is run on these rows.",
     "They were chosen by looking at them, and the rest of the page is not about them alone. The interval is that of these rows alone; "
     "of a slice found to be off, the headline has that on new rows.",
 )
@@ -83,11 +82,6 @@ def draw_selection(
     if state is not None and (one := state.within) and where == {*one.where}:
         said = f"{one.headline(state.shown)}. {capitalised(one.when(state.shown))}."
         st.markdown(md(said, 1_000))
-    if where and settings.reduction.kind == "positive" and navigation.here() == "slices":
-        # Slices are tested by mean gaps, in which a slope cancels. It is said falsely of at most 3 % of those looked at.
-        alone = selection.sample_of(chosen.rule, settings)
-        if extremes := alone.once(collect_evidence).extremes:
-            st.markdown(f"Looked at alone, its scores are {extremes}.")
     draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
         sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, chosen.rows)}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.core import predictions
+from calviz.core import entry_specs, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, shortened
@@ -26,10 +26,10 @@ from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
 from calviz.data.loaded import Loaded
-from calviz.recalibrators.base import check_two_classes, load_map
+from calviz.recalibrators.base import check_two_classes, load_map, numbers_in
 from calviz.recalibrators.composition import written_where
 from calviz.recalibrators.segments import chosen_names, in_rows
-from calviz.sample.losses import negative_log_likelihood, smaller_squared_error, squared_error
+from calviz.sample import losses
 from calviz.sample.sample import Sample, dataset_of, rows_where
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
@@ -265,7 +265,7 @@ def _trained_remark(data: Dataset, rows: Rows) -> str:
     """Say that the model was trained on the split to fit on, if its name says so and the Brier score there is lower beyond noise."""
     if rows.in_sample or rows.fit.split is None or not loaded.is_trained_on(rows.fit.split):
         return ""
-    errors = smaller_squared_error(*(Sample(data.take(part)) for part in rows.pairs[0]))
+    errors = losses.smaller_squared_error(*(Sample(data.take(part)) for part in rows.pairs[0]))
     if errors is None:
         return ""
     there, here = (decimal(error, 4) for error in errors)
@@ -484,7 +484,8 @@ def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | N
         return None
     rows = division.rows(data)
     words: dict[bool, str] = {}
-    for view, name in ((squared_error, "Brier score"), (negative_log_likelihood, "NLL")):
+    views = {"Brier score": losses.squared_error, "NLL": losses.negative_log_likelihood}
+    for name, view in views.items():
         try:
             before, after = (
                 float(Sample(d.take(rows.judged)).view(view).mean) for d in (data, calibrated)
@@ -549,7 +550,7 @@ def fit_and_apply(
         judged_data, recalibrator = rows.judged_of(data), None
         numbers = {name: _in_original_order(rows, [p[name] for p in parts]) for name in parts[0]}
     probs = numbers.pop("")
-    size = _numbers_in(last.to_dict())
+    size = numbers_in(last.to_dict())
     # The uncalibrated model must equal the data to the last digit.
     calibrated = (
         judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
@@ -600,17 +601,6 @@ def columns_to_apply(
     # The map refuses rows without one that it needs.
     known = {name: column for name, column in data.to_slice().items() if name in names}
     return {"columns": {n: v if rows is None else in_rows(v, rows) for n, v in known.items()}}
-
-
-def _numbers_in(value: Any) -> int:
-    """Count the numbers in plain values, in lists those that are not 0: the complexity of a saved map."""
-    if isinstance(value, Mapping):
-        return sum(map(_numbers_in, value.values()))
-    if isinstance(value, list | tuple):
-        if value and isinstance(value[0], float):  # long lists are of one kind
-            return int(np.count_nonzero(value))
-        return sum(map(_numbers_in, value))
-    return int(isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
@@ -841,6 +831,8 @@ class BeforeAfter:
         Descriptions of the fitting rows and the judged rows.
     warnings : tuple of str
         Warnings of the fit.
+    method : str
+        Key of the recalibrator.
     """
 
     rows: IntArray
@@ -851,11 +843,21 @@ class BeforeAfter:
     fit: RowsUsed
     evaluation: RowsUsed
     warnings: tuple[str, ...]
+    method: str
+
+
+def simple_method(data: Dataset, rows: Rows) -> str:
+    """The recalibrator with a parameter or two that the advice of a comparison of these takes: of two classes, the simplest within one standard error of the best NLL on the judged rows."""
+    if not isinstance(data, Predictions) or data.n_classes > 2 or data.cells is not None:
+        return entry_specs.cheap_method(data)
+    keys = "temperature", "platt"
+    done = [fit_and_apply(data, RECALIBRATORS[key], rows, {}).calibrated for key in keys]
+    return keys[losses.has_smaller_nll(*map(Sample, done[::-1]))]
 
 
 def before_and_after(
     data: Dataset,
-    method: str,
+    method: str = "",
     *,
     eval_split: str | None = None,
     within: BoolArray | None = None,
@@ -867,7 +869,7 @@ def before_and_after(
     ----------
     data : Predictions or ConfidencePredictions
     method : str
-        Key of a recalibrator, or ``first+second``.
+        Key of a recalibrator, or ``first+second``; "" for `simple_method`.
     eval_split : str, optional
         The split to judge. The map is fitted on the split that `fit_split_for` names; without one, on a stratified
         half of the rows, and the other half is judged.
@@ -887,16 +889,17 @@ def before_and_after(
     data = data if within is None else data.take(among)
     rows = Division.with_other_split(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
-    spec = RECALIBRATORS[method]
-    both = np.concatenate([fit, judged])
-    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, both),)), {})
+    method = method or simple_method(data, rows)
+    both = replace(rows, pairs=((fit, np.concatenate([fit, judged])),))
+    fitted = fit_and_apply(data, RECALIBRATORS[method], both, {})
     return BeforeAfter(
         rows=among[judged],
         before=data.take(judged),
-        after=fitted.calibrated.take(np.arange(fit.size, both.size)),
+        after=fitted.calibrated.take(np.arange(fit.size, fit.size + judged.size)),
         fit_before=data.take(fit),
         fit_after=fitted.calibrated.take(np.arange(fit.size)),
         fit=rows.fit,
         evaluation=rows.evaluation,
         warnings=fitted.warnings,
+        method=method,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from calviz.comparison import difference_intervals, paired_differences
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
-from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
+from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply, simple_method
 from calviz.core import entry_specs, errors
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import (
@@ -86,6 +87,8 @@ def learning_curve(
     settings: dict[str, Any] = {"reduction": reduction, "bins": bins, "scheme": placed}
     before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
     measured = _Measured(data, specs, rows, metrics, settings, seed, judged_before, before.metrics)
+    with suppress(errors.CalvizError, Stopped):
+        measured.lead.append(simple_method(data, rows))
     draws = [(size, r) for size in sizes for r in range(repeats if size < pool.size else 1)]
     done, total = 0, len(specs) * len(draws)
     for size, repeat in draws:
@@ -124,6 +127,8 @@ class _Measured:
     differences: dict[tuple[str, int, str], Difference] = field(default_factory=dict)
     #: The first reason by method.
     failures: dict[str, str] = field(default_factory=dict)
+    #: What leads without a comparison, if it can be fitted.
+    lead: list[str] = field(default_factory=list)
 
     def add(
         self, spec: RecalibratorSpec, fit: IntArray, options: Mapping[str, Any], *, compared: bool
@@ -179,7 +184,7 @@ class _Measured:
             directions={key: METRICS[key].direction for key in self.metrics},
             labels={spec.key: spec.label for spec in self.specs},
             clustered=self.data.clusters is not None,
-            lead=entry_specs.cheap_method(self.data),
+            lead="".join(self.lead),
         )
 
 

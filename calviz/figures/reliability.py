@@ -35,6 +35,8 @@ from calviz.verdicts.joint_tests import collect_evidence
 
 #: Largest share of the rows whose points may lie beyond the axes.
 _BEYOND = 0.025
+#: What is to expect of a bin on new rows (`calviz.sample.binning.expected_share`).
+DRAWN = "a bin is drawn to the curve through all bins, less far where its interval excludes that"
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
 

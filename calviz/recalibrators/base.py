@@ -632,6 +632,17 @@ def check_probabilities(array: FloatArray) -> None:
             )
 
 
+def numbers_in(value: Any) -> int:
+    """Count the numbers in plain values, in lists those that are not 0: the complexity of a saved map."""
+    if isinstance(value, Mapping):
+        return sum(map(numbers_in, value.values()))
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], float):  # long lists are of one kind
+            return int(np.count_nonzero(value))
+        return sum(map(numbers_in, value))
+    return int(isinstance(value, int | float) and not isinstance(value, bool))
+
+
 def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] = ()) -> None:
     """Raise InputError, with the name of the class if `names` has it, if all rows are of one class and the map needs two."""
     if not recalibrator._needs_two_classes or not labels.size or labels.min() != labels.max():

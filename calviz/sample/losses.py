@@ -391,6 +391,16 @@ def row_log_losses(sample: Sample) -> FloatArray:
     return view.losses.astype(np.float64)
 
 
+def has_smaller_nll(one: Sample, other: Sample) -> bool:
+    """Whether the NLL of the first is smaller by more than one standard error of the difference, of paired rows or clusters."""
+    data, gaps = one.data, row_log_losses(other) - row_log_losses(one)
+    weights = np.ones(data.n) if data.weights is None else data.weights
+    parts = (gaps - np.average(gaps, weights=weights)) * weights
+    if data.clusters is not None:
+        parts = np.bincount(data.clusters.codes, parts).astype(np.float64)
+    return float(gaps @ weights) > math.sqrt(float(parts @ parts))
+
+
 def clipped_words(view: MeanLoss) -> str | None:
     """Say how many rows the negative log-likelihood clips; None if it clips none."""
     clipped = int(view.details.get("clipped_rows", 0))

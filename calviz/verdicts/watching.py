@@ -83,12 +83,17 @@ class Change(NamedTuple):
         rows = np.asarray(rows_where(data, on_days(data, days, where)))
         return float(rows.sum() * max(abs(then - was) - wide, 0))
 
-    def span(self, shown: Callable[[str], str]) -> str:
+    def day(self, shown: Callable[[str], str], is_dated: bool) -> str:
+        """Say about which day it changed or, if that is not well known, between which two; `shown` names a day."""
+        ends = " and ".join(map(shown, self.between))
+        return f"about {shown(self.since)}" if is_dated else f"between {ends}"
+
+    def span(self, shown: Callable[[str], str], is_dated: bool) -> str:
         """Say on which days rows are off, or were; `shown` names a day."""
-        since, until = (shown(day) if day else "" for day in self.days)
-        if since and until:
-            return f"from about {since} to {until}"
-        return f"until about {until}" if until else f"since about {since}"
+        day = "a day " * (not is_dated) + self.day(shown, is_dated)
+        if self.ended and self.began:
+            return f"from about {shown(self.began)} to {day.removeprefix('about ')}"
+        return f"{'until' if self.ended else 'since'} {day}"
 
     @claim("change-of-calibration")
     def when(self, shown: Callable[[str], str]) -> str:
@@ -117,7 +122,7 @@ class SliceChange(NamedTuple):
     rest: str
 
     @claim("change-in-a-slice")
-    def headline(self, shown: Callable[[str], str]) -> str:
+    def headline(self, shown: Callable[[str], str], is_dated: bool = True) -> str:
         """Since when, or until when, where, and what is off then, in few words; `shown` names a day."""
         ended = self.change.ended
         way, size = self.change.sides[ended]
@@ -126,7 +131,7 @@ class SliceChange(NamedTuple):
         if self.elsewhere:
             other = f"other rows: changed about {shown(self.elsewhere.since)}"
         now = self.change.sides[0][0].replace("not told apart from calibrated", "not found")
-        return f"{words.capitalised(self.change.span(shown))} {where_words(self.where)}: {off}{f', {now} since' * ended}; {other}"
+        return f"{words.capitalised(self.change.span(shown, is_dated))} {where_words(self.where)}: {off}{f', {now} since' * ended}; {other}"
 
     @claim("change-in-a-slice")
     def when(self, shown: Callable[[str], str]) -> str:
@@ -239,9 +244,9 @@ class WatchState(metric_results.Displayed):
             return f"No alarm in {words.counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
         chance = f"Scores that stay calibrated ever raise an alarm with probability {100 / self.limit:g} % at most{self.condition}"
         if self.change is None:
-            return f"{self._alarm}: {self._remedy}.{f' ({chance}.)' * by_chance}"
+            return f"{self._alarm()}: {self._remedy}.{f' ({chance}.)' * by_chance}"
         return (
-            f"{self._alarm} ({self.change.when(self.shown)}): {self.change.sizes}. On the rows since, "
+            f"{self._alarm()} ({self.change.when(self.shown)}): {self.change.sizes}. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -259,54 +264,46 @@ class WatchState(metric_results.Displayed):
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property
-    def headline(self) -> str:
-        """`sentence` in at most 16 words: after a change, since when, and what is off since and before; of a day that is not well known, between which."""
-        text, found = self._headline, self.found
-        if found is None or self.is_dated:
-            return text
-        day, *ends = map(self.shown, (found.since, *found.between))
-        text = text.replace(f"hanged about {day}", f"hanged between {' and '.join(ends)}")
-        return text.replace(f"about {day}", f"a day between {' and '.join(ends)}")
-
-    @property
     @claim("watch")
     @claim("sides-of-a-change")
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """`sentence` in at most 16 words: after a change, since when, and what is off since and before; of a day that is not well known, between which."""
         if self.within is not None and self.found is not self.change:
-            return self.within.headline(self.shown)
+            return self.within.headline(self.shown, self.is_dated)
         if not self.alarm:
             return f"No alarm in {words.counted(self.looks, 'look')}"
         if self.change is None:
             is_said = self.only or self.remedy == "offset"
-            return f"{self._alarm}: {self._remedy if is_said else 'recalibrate it'}"
+            return f"{self._alarm()}: {self._remedy if is_said else 'recalibrate it'}"
         (since, size), (before, then) = self.change.sides
         if since != before:
-            span, began = words.capitalised(self.change.span(self.shown)), self.change.began
+            span = words.capitalised(self.change.span(self.shown, self.is_dated))
             if self.change.ended:
                 return f"{span} {_by(before, then)}; since then, {_by(since, size)}"
-            from_then = f", from about {self.shown(began)} on" if began else ""
-            return f"{span} {_by(since, size)}; before{from_then}, {_by(before, then)}"
+            began = self.change.began and f", from about {self.shown(self.change.began)} on"
+            return f"{span} {_by(since, size)}; before{began}, {_by(before, then)}"
         sides = f"{_by(before, then)} before, {size} since" if size else f"{since} before and since"
-        about = f"Changed about {self.shown(self.change.since)}"
-        return f"{self._alarm if since.startswith('not ') else about}; {sides}"
+        about = f"Changed {self.change.day(self.shown, self.is_dated)}"
+        return f"{self._alarm(self.is_dated) if since.startswith('not ') else about}; {sides}"
 
-    @property
     @claim("watch")
-    def _alarm(self) -> str:
+    def _alarm(self, is_dated: bool = True) -> str:
         _, low, high = self.change.before if self.change is not None else (0, 0, 0)
         start = "Not calibrated" + " from the start" * (self.latest == self.since)
         if self.change and all(way.startswith("not ") for way, _ in self.change.sides):
-            return f"Perhaps changed about {self.shown(self.change.since)}"
+            return f"Perhaps changed {self.change.day(self.shown, is_dated)}"
         if self.only and self.since != self.path[0][0]:
             return "Not calibrated"
         if self.changed is None:
             at_most = "since {} at the latest" if self.latest != self.since else "{}"
             return f"{start}, {at_most.format(self.shown(str(self.latest)))}"
         if self.change is not None and self.change.ended:
-            return f"Not calibrated {self.change.span(self.shown)}"
+            return f"Not calibrated {self.change.span(self.shown, is_dated)}"
+        change, day = self.change, f"about {self.shown(self.changed)}"
+        day = day if change is None else change.day(self.shown, is_dated)
         if self.since == self.path[0][0] and not low <= 0 <= high:
-            return f"{start}, and changed about {self.shown(self.changed)}"
-        return f"No longer calibrated, since about {self.shown(self.changed)}"
+            return f"{start}, and changed {day}"
+        return f"No longer calibrated, since {'a day ' * day.startswith('between')}{day}"
 
     @property
     def changed(self) -> str | None:

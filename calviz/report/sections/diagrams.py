@@ -14,7 +14,7 @@ from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
-from calviz.figures.reliability import Reliability, ReliabilityOverlay
+from calviz.figures.reliability import DRAWN, Reliability, ReliabilityOverlay
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
@@ -55,6 +55,8 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
         caption=caption(subject, diagram.caption()[-1]),
         formats=content.BIN_COLUMNS,
     )
+    if diagram.worst is not None:
+        yield Note(f"On new rows: {DRAWN}.")
 
 
 @section("calibration-curve", "Calibration curve", 35)

@@ -23,7 +23,6 @@ from calviz.core.entry_specs import (
     UNCALIBRATED,
     Metric,
     MetricResult,
-    cheap_method,
     shown_first,
 )
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
@@ -159,11 +158,11 @@ def advised(
     return caveat or f"{advice.headline}.", f"{change} {rows}".strip()
 
 
-def fixed_rows_words(method: str, done: BeforeAfter) -> str:
+def fixed_rows_words(done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
-    label, judged = RECALIBRATORS[method].label, f"{done.evaluation.words}, which no fit has seen"
-    rows = f"{label} is fitted on {done.fit.words}; before and after are of {judged}."
-    moved = moved_words(method, done.before, done.after)
+    judged = f"{done.evaluation.words}, which no fit has seen"
+    rows = f"{RECALIBRATORS[done.method].label} is fitted on {done.fit.words}; before and after are of {judged}."
+    moved = moved_words(done.method, done.before, done.after)
     return " ".join(filter(None, (rows, *done.warnings, moved)))
 
 
@@ -215,11 +214,9 @@ def make_fix(subject: Subject) -> Iterator[Block]:
             f"fewer than {MIN_ROWS} rows do not tell what recalibration would bring."
         )
     whole = sample.data if subject.whole is None else subject.whole
-    method = cheap_method(whole)
     try:
         done = before_and_after(
             whole,
-            method,
             eval_split=sample.split,
             within=None if subject.whole is None else rows_where(whole, sample.where),
             seed=sample.seed,
@@ -231,10 +228,9 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    fix = fix_words(before, after, done.evaluation.rows, RECALIBRATORS[method].label, plain=False)
-    yield content.Lead(
-        fix, below=f"{fixed_rows_words(method, done)} {simple_words(subject.verdict)}"
-    )
+    label = RECALIBRATORS[done.method].label
+    fix = fix_words(before, after, done.evaluation.rows, label, plain=False)
+    yield content.Lead(fix, below=f"{fixed_rows_words(done)} {simple_words(subject.verdict)}")
 
 
 @section("worst-rows", "Worst rows", 35, on_request=True)
