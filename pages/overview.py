@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -132,24 +132,24 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
         changed = bool(judged.changed)
         found = judged.direction not in ("calibrated", "undecided")
         primary = found and not (groups or changed or judged.in_reverse)
-        # A click that says what it wants needs no second one.
-        _button("Recalibrate", "recalibrate", primary=primary, **{session.COMPARED: "yes"})
+        steps: list[tuple[Any, ...]] = [("Recalibrate", "recalibrate", primary)]
         if judged.changed_where:
             days = on_days(chosen.whole, judged.changed_days, judged.changed_where)
-            rule = selection.SliceRule(days)
-            _button("See the rows", "reliability", primary=True, rule=rule)
+            steps.append(("See the rows", "reliability", True, selection.SliceRule(days)))
         elif changed:
-            _button("See the change", "over_time", primary=True)
+            steps.append(("See the change", "over_time", True))
         elif groups and not judged.off_alone:
-            _button("See the groups", "slices", primary=True)
+            steps.append(("See the groups", "slices", True))
         elif classes:
-            _button("See the classes", "classwise")
+            steps.append(("See the classes", "classwise"))
         else:
-            alone = bool(judged.off_alone)
-            _button("See the rows", "reliability", primary=alone, rule=_worst_rows(chosen))
+            alone, rule = bool(judged.off_alone), _worst_rows(chosen)
+            steps.append(("See the rows", "reliability", alone, rule))
         if judged.off_alone or judged.elsewhere:
             others = selection.OtherRows(judged.off_where)
-            _button("See the other rows", "reliability", rule=others)
+            steps.append(("See the other rows", "reliability", False, others))
+        for step in sorted(steps, key=lambda step: True not in step[2:]):
+            _button(*step)
 
     def say() -> None:
         with fix:
@@ -172,19 +172,16 @@ def _worst_rows(chosen: Settings) -> selection.SelectionRule | None:
 
 
 def _button(
-    label: str,
-    page: str,
-    *,
-    primary: bool = False,
-    rule: selection.SelectionRule | None = None,
-    **query: str,
+    label: str, page: str, primary: bool = False, rule: selection.SelectionRule | None = None
 ) -> None:
     # A link could not be primary.
     if st.button(label, type="primary" if primary else "secondary"):
         if rule is not None:
             # The page that is switched to draws the selection.
             selection.choose(rule, answers_first=True)
-        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict() | query)
+        # A click that says what it wants needs no second one.
+        asked = {session.COMPARED: "yes"} if page == "recalibrate" else {}
+        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict() | asked)
 
 
 def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> None:

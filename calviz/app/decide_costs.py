@@ -39,6 +39,8 @@ def titled(say: Callable[[str], object]) -> Iterator[None]:
 
 # ---- Trust by group
 
+#: The column of the share that is right from the threshold on.
+_RIGHT = "right of the kept"
 #: Columns with more levels than this are not offered, as they take too long for this page.
 _MOST_LEVELS = 100
 
@@ -73,16 +75,19 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    frame = {
-        column: [shorten(s.where[0][1], 26) or "missing" for s in levels.slices.slices],
+    frame: dict[str, Sequence[object]] = {
+        column: [shorten(s.where[0][1], 40) or "missing" for s in levels.slices.slices],
         "the score is": [levels.word(s) for s in levels.slices.slices],
         "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices],
         "kept": [c.kept for c in levels.choices],
-        "right of the kept": [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
+        _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
         "rows": [s.rows for s in levels.slices.slices],
         "score": percent_numbers(s.score for s in levels.slices.slices),
         "hits": percent_numbers(s.hits for s in levels.slices.slices),
     }
+    none = {*frame["from"]} == {"none"}
+    if none:
+        frame = {k: cells for k, cells in frame.items() if k not in ("from", "kept", _RIGHT)}
     screen.table(
         pd.DataFrame(frame),
         most=420,
@@ -91,13 +96,15 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
-            "from": st.column_config.TextColumn("confidence from"),
+            "from": st.column_config.Column("confidence from", alignment="right"),
+            _RIGHT: tables_and_cards.RIGHT,
         },
     )
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
+    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help. "
     st.caption(
-        f"Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
+        f"{nowhere * none}Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),
     )
 
@@ -293,7 +300,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
         "the sets smaller.",
     )
-    _sets_table((sets.overall, *sets.classes))
+    _sets_table((sets.overall, *sorted(sets.classes, key=lambda s: s.coverage)))
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
@@ -324,7 +331,10 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
-            "95 % interval": st.column_config.TextColumn(help="Of all classes together."),
+            "95 % interval": st.column_config.Column(
+                alignment="right", help="Of all classes together."
+            ),
+            "interval of the size": tables_and_cards.RIGHT,
             "mean size": st.column_config.NumberColumn(
                 format="%.2f" if summaries[0].size < 10 else "%.0f"
             ),

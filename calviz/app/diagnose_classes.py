@@ -251,7 +251,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
 
     rows = shown[names].to_numpy(float).tolist()
     bullets = [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
-    return screen.picture_column(bullets, width=_PICTURE)
+    return screen.picture_column(bullets)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -296,8 +296,6 @@ _OF_THE_ROWS: dict[Mode, dict[str, int]] = {
     "true-class": {"rows": 1, "accuracy": 100, "confidence": 100, "ece": 100, "ks": 100},
 }
 _ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
-#: Width of the column of pictures in pixels.
-_PICTURE = 92
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": NumberColumn(
@@ -325,8 +323,7 @@ _COLUMNS = {
     ),
     "value": _VALUE_COLUMNS["true-class"],
     screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The error, its interval and its range if calibrated; the thin line is at 0.",
-        width=_PICTURE,
+        "The error, its interval and its range if calibrated; the thin line is at 0."
     ),
     "interval": Column("95 % interval", alignment="right"),
     "calibrated": Column(

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
-#: Characters of a name, and width of the column of pictures in pixels.
-_NAME, _PICTURE = 64, 108
+#: Characters of a name.
+_NAME = 64
 _MARKS, _SITES = "slices.marks", "sites"
 _AGAINST: dict[Against, str] = {"calibrated": "a calibrated model", "rest": "the other rows"}
 #: Limits of the choices; in the address, that no column is chosen.
@@ -219,7 +219,7 @@ def draw_answer(
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
         st.caption(
-            f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.own) > MOST)}",
+            f"{size:,} of {counted(len(tested.slices), 'slice')}, by p-value. Lines: 95 % intervals on these rows. Filled: {tested.marks[0]} (adjusted p ≤ {tested.rate:g}). Dashed: all rows ({points(tested.gap)} points). {md(figure.unmeasured(), 600)}{f' The table has the first {MOST:,}.' * (len(tested.own) > MOST)}",
             help="A slice is called off for its gap, which noise made larger: on new rows less of it is to expect. The interval "
             "says how precisely these rows measure the gap; the test, whether a calibrated model would show it and, of a slice of a predicted class, whether it differs from the other rows of that class, too. Near 0 or 1 a few surprises rule that out, although they measure the gap poorly.",
         )
@@ -307,7 +307,6 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
             "gap": s.gap,
             "95 % interval": "{} to {}".format(*map(points, s.interval)),
             "on new rows": tested.on_new_rows(s),
-            "p-value": s.p_value,
             "adjusted": s.adjusted,
             "off": tested.word(s),
             "score": s.score,
@@ -318,7 +317,7 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.gap, s.interval) for s in shown]
-    pictures = screen.picture_column(gaps, width=_PICTURE, row=_row_height(shown))
+    pictures = screen.picture_column(gaps, row=_row_height(shown))
     frame.insert(3, screen.PICTURE_COLUMN, pictures)
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[rows])
@@ -326,14 +325,14 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
         **dict.fromkeys({"gap", "on new rows", "pinned"} & {*frame.columns}, signed_points),
         **dict.fromkeys(("ECE", "noise"), points),
-        **dict.fromkeys(("p-value", "adjusted"), words.p_number),
+        "adjusted": words.p_number,
     }
     return frame.style.format(formats)
 
 
 def _row_height(shown: Sequence[Slice]) -> int:
     """The height of a row, in pixels, whose name is broken into lines."""
-    line = {"wide": 44, "narrow": 21, "usual": 27}.get(screen.width_class(), 19)
+    line = {"wide": 62, "usual": 27}.get(screen.width_class(), 19)
     lines = max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
     # Streamlit breaks no line in rows of up to 64 pixels.
     return 35 if lines == 1 else max(17 + 18 * lines, 65)
@@ -341,8 +340,8 @@ def _row_height(shown: Sequence[Slice]) -> int:
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    widths = {"narrow": 172, "small": 150, "usual": 194 if pinned else 220, "wide": 336}
-    return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
+    widths = {"usual": 194 if pinned else 220, "wide": 400}
+    return st.column_config.TextColumn(width=widths.get(screen.width_class(), 150), pinned=True)
 
 
 _number = st.column_config.NumberColumn
@@ -353,11 +352,15 @@ _COLUMNS = {
     "gap": _number(help="Score minus hits, in points."),
     "pinned": _number(help="The gap in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(
-        "The gap and its interval; the thin line is at 0.", width=_PICTURE
+        "The gap and its interval; the thin line is at 0."
     ),
-    "95 % interval": st.column_config.Column(alignment="right", help="Of the gap, in points."),
+    "95 % interval": st.column_config.Column(
+        "95 % on these", alignment="right", help="The interval of the gap on these rows, in points."
+    ),
     "on new rows": _number(help="The gap to expect there, in points, of a slice that is off."),
-    "adjusted": _number(help="The p-value with all slices looked at together."),
+    "adjusted": _number(
+        "adjusted p", help="The p-value with all slices looked at together; the CSV has each alone."
+    ),
     "off": st.column_config.TextColumn(
         help="Whether it is off beyond chance, and since when if that changed: more than other rows with such scores, as they are, or only by rows of slices that are more surely off."
     ),

@@ -142,9 +142,7 @@ def _draw_table(
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
-            2 + len(others),
-            screen.PICTURE_COLUMN,
-            screen.picture_column(bullets, shared=False, width=_PICTURE),
+            2 + len(others), screen.PICTURE_COLUMN, screen.picture_column(bullets, shared=False)
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
@@ -175,11 +173,11 @@ def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     number = partial(Column, alignment="right")
     return {
-        "metric": TextColumn(width=194, pinned=True),
+        "metric": TextColumn(width=175 if screen.page_width() else 194, pinned=True),
         "value": number(),
         "selected": number(help="The value of the selected rows alone; no test is run on them."),
         "pinned": number(help="The value in the pinned state."),
-        screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
+        screen.PICTURE_COLUMN: screen.picture_column_config(),
         "95 % interval": number(help=INTERVAL_HELP),
         "noise: mean": number(
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with the same number of rows."

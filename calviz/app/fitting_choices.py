@@ -250,7 +250,6 @@ def _methods(
         default=None if _METHODS_KEY in st.session_state else list(preselected),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
         key=_METHODS_KEY,
-        wrap=True,
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
     st.session_state[_OFFERED] = (about, preselected)

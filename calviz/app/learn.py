@@ -19,8 +19,8 @@ from calviz.figures.reliability import Reliability
 from calviz.report import reference
 from calviz.report.reference import GLOSSARY, LIMITS, QUESTIONS, SOURCES, LearnEntry, entries
 
-#: Rows of each model, the seed, and width and height of a panel in pixels.
-_ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
+#: Rows of each model, the seed, and the height of a panel in pixels.
+_ROWS, _SEED, _HEIGHT = 4_000, 0, 260
 #: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
 _MODELS = (
     ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
@@ -37,7 +37,7 @@ def draw_three_models() -> None:
     )
     with st.container(horizontal=True, gap="medium"):
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
-            with st.container(width=_WIDTH, gap="xsmall"):
+            with st.container(width=screen.page_width() or "stretch", gap="xsmall"):
                 st.markdown(f"**{name}**")
                 screen.chart(
                     figure,

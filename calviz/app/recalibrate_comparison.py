@@ -691,5 +691,4 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
     st.code(
         f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(settings)}".rstrip(),
         language="bash",
-        wrap_lines=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,8 +150,7 @@ def _draw_rows(
     shown = frame.loc[
         [m.label for m in methods_by_rank(outcome, lead) if not only or m.key in only]
     ]
-    pictures = {} if screen.page_width() is not None else _pictures(outcome, lead)
-    st.table(_styled(shown.copy(), comparison, columns, pictures), border="horizontal")
+    st.table(_styled(shown.copy(), comparison, columns, lead), border="horizontal")
     mixture = "" if only and "auto" not in only else mixture_words(comparison)[0]
     st.caption(
         f"{comparison_results.marks_words()} {md(mixture, 600)}",
@@ -264,9 +263,9 @@ def _change(scale: float, change: comparison_results.Difference) -> str:
     return f"{signed(value)} ({signed(low)} to {signed(high)})"
 
 
-def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
+def _pictures(comparison: Comparison, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
-    results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    results = {m.label: m.metrics.get(lead) for m in comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
     pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
     return {
@@ -276,12 +275,9 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
 
 
 def _styled(
-    frame: pd.DataFrame,
-    comparison: Comparison,
-    columns: Sequence[ComparisonColumn],
-    pictures: Mapping[str, str],
+    frame: pd.DataFrame, comparison: Comparison, columns: Sequence[ComparisonColumn], lead: str
 ) -> Any:
-    """Return the table with the best in bold and the second in italics; all texts are escaped."""
+    """Return the table with the best in bold and the second in italics, with pictures of the leading metric but on a phone; all texts are escaped."""
     row_of = {label: row for row, label in enumerate(frame.index)}
     marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
@@ -296,11 +292,11 @@ def _styled(
             text.replace(" (", f"{NBSP}{judged.replace(' ', NBSP)} (", 1) for text, judged in cells
         ]
     shown = frame.map(_unbroken)
+    pictures = {} if screen.page_width() is not None else _pictures(comparison, lead)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
-        shown.insert(
-            len(columns), screen.PICTURE_COLUMN, [pictures.get(label, "") for label in frame.index]
-        )
+        drawn = [pictures.get(label, "") for label in frame.index]
+        shown.insert(len(columns), f"{METRICS[lead].label}, 95 % CI", drawn)
     return marked_table(shown, **marked_cells)
 
 
@@ -555,7 +551,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     more = {"model": model} if model else {}
     reading = Reading("", open_files.changed_options(options) | more).in_shell()
     command = f"python -m calviz expected {shlex.quote(file.title)} --map MAP.json {reading}"
-    st.code(command.rstrip(), language="bash", wrap_lines=True)
+    st.code(command.rstrip(), language="bash")
 
 
 @st.cache_resource(scope="session", max_entries=1, show_spinner="Calibrating …")

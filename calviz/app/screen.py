@@ -164,7 +164,8 @@ def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     for at, name in enumerate(frame):
         told = columns.get(name, {})
         if told is not None and not told.get("width"):  # None hides a column
-            columns[name] = {**told, "width": _wide(shown, frame, at, told)}
+            wide = _wide(shown, frame, at, told) if name != PICTURE_COLUMN else picture_width()
+            columns[name] = {**told, "width": wide}
     of_row: int = options.get("row_height", 35)
     height = "content" if most is None else min(most, 38 + of_row * max(len(frame), 1))
     usual = {"hide_index": True, "height": height, "width": "content"}
@@ -293,27 +294,28 @@ def draw_picture_choices() -> None:
 
 # ---- Pictures of metrics
 
-#: The heading of the column, and its width in pixels.
-PICTURE_COLUMN, BULLET_WIDE = "picture", 124
+#: The column, and its heading.
+PICTURE_COLUMN, _PICTURED = "picture", "95 % CI"
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
 
 
+def picture_width() -> int:
+    """Return the pixels of a picture in a table: on a phone, as many as are left beside names and values."""
+    return 66 if page_width() else 92
+
+
 def picture_column(
-    bullets: Sequence[Bullet | None],
-    *,
-    shared: bool = True,
-    width: int = BULLET_WIDE,
-    row: int = 35,
+    bullets: Sequence[Bullet | None], *, shared: bool = True, row: int = 35
 ) -> list[str | None]:
     """Return the cells of a column of `st.dataframe` in rows of a height, in the page's colours; on one scale, or each on its own."""
-    wide, tall = (size * CELL[1] // _DRAWN for size in (width, row - 35 + _DRAWN))
+    wide, tall = (size * CELL[1] // _DRAWN for size in (picture_width(), row - 35 + _DRAWN))
     return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide, tall=tall)
 
 
-def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
+def picture_column_config(help: str = MARKS_WORDS) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
-    return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
+    return st.column_config.ImageColumn(_PICTURED, help=help)
 
 
 # ---- Buttons of the browser

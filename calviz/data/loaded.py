@@ -349,6 +349,8 @@ def _quoted(name: str | None) -> str:
 
 def _some(names: tuple[str, ...], most: int) -> str:
     shown = [short(name) for name in names]
+    if [*names] == [*map(str, range(len(names)))]:
+        most = min(most, 5)
     if len(names) <= most:
         return ", ".join(shown)
     return ", ".join([*shown[: most - 2], "…", shown[-1]])

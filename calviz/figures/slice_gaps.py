@@ -120,7 +120,7 @@ class SliceGaps(Figure):
             return nearest(r)
         first, *off = r.named
         ends = first.expected_interval if first.gap > 0 else first.expected_interval.turned
-        size = f"95 % CI {_ends(ends)} points; {points(abs(first.gap), words.gap_decimals(first.expected))} on these {counted(first.rows, 'row')}"
+        size = f"95 % CI {_ends(ends)} points on new rows; {points(abs(first.gap), words.gap_decimals(first.expected))} on these {counted(first.rows, 'row')}"
         gap = words.expected_gap(first.expected)
         said = size if gap in self.headline else f"{capitalised(gap)} ({size})"
         text = f"{said}.{f' {r.counted_off} beyond chance.' * (not r.rest)}"
@@ -129,7 +129,7 @@ class SliceGaps(Figure):
         # Three slices are named after the first.
         named = [f"{shorten(s.name, 60)} ({signed_points(s.expected)} points)" for s in off[:3]]
         more = len(off) - len(named)
-        return f"{text} Also {'off' if not r.rest else 'different'}: {', '.join(named)}{f' and {more:,} more' if more else ''}."
+        return f"{text} Also {'off' if not r.rest else 'different'}: {'; '.join(named)}{f'; and {more:,} more' if more else ''}."
 
     def unmeasured(self) -> str:
         """Which slices and columns are left out, and why."""

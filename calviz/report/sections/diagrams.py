@@ -215,7 +215,7 @@ _SLICE_COLUMNS: content.Formats = {
     "score": ("mean score", share_cell),
     "hits": ("hits", share_cell),
     "gap": ("gap (points)", signed_points),
-    "low": ("95 % CI from", signed_points),
+    "low": ("95 % on these rows, from", signed_points),
     "high": ("to", signed_points),
     "expected_gap": ("on new rows (points)", signed_points),
     "p_value": ("p-value", words.p_number),
