@@ -1105,7 +1105,7 @@ def test_the_size_of_a_slice_is_one_number_wherever_it_is_said():
     ends = f"{points(-high)} to {points(-low)}"
     assert figure.headline == f"Off where region = 0: {size}"
     assert figure.beyond_headline == (
-        f"95 % CI {ends} points; {points(-one.gap)} on these {one.rows} rows. 1 of {len(found.slices)} slices is off beyond chance."
+        f"95 % CI {ends} points on new rows; {points(-one.gap)} on these {one.rows} rows. 1 of {len(found.slices)} slices is off beyond chance."
     )
     row = found.frame().set_index("slice").loc["region = 0"]
     assert (row.expected_gap, row.expected_low, row.expected_high) == (one.expected, low, high)
