@@ -51,15 +51,13 @@ def risk_coverage(chosen: Settings) -> None:
     chosen = decide_coverage.of_chosen_predictions(chosen)
     say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
-        with st.container(horizontal=True, gap="medium"):
-            decide_coverage.choose_predictions(chosen.whole)
-            method = session.choose_method(chosen)
+        method = st.session_state.get(session.METHOD_KEY) or session.NOT_RECALIBRATED
         if chosen.predicted != (chosen.reduction.class_name,):
             _say_view_ignored(chosen, "rows count by their predicted class")
         before, after = decide_coverage.when(method, "before"), decide_coverage.when(method)
         rows_shown.say_changed(chosen, when=before)
-        sample = decide_coverage.chosen_rows(chosen, method)
         decide_coverage.explore_risk_coverage(chosen, method, say)
+        sample = decide_coverage.chosen_rows(chosen, method)
         hint = f"Choose a point of the curve to select the rows that are kept there{before}, on every page."
         rows_shown.draw_selection(chosen, hint=hint, when=before)
         every = decide_coverage.chosen_sample(chosen, method)

@@ -205,7 +205,9 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
     else:
         row = st.container(horizontal=True, gap="medium")
         places = [row.container(width=THIRD) for _ in panels]
-    width, ends = screen.page_width() or PANEL, selection.score_range(chosen)
+    # Where two fill a wide page, their legends have room, and both are of one size.
+    usual = None if len(panels) == 2 and screen.wider() else PANEL
+    width, ends = screen.page_width() or usual, selection.score_range(chosen)
     for place, panel in zip(places, panels, strict=True):
         with place:
             screen.chart(

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
@@ -39,12 +39,14 @@ _FITTING = "calviz.comparison.fitting"
 
 def overview(chosen: Settings) -> None:
     """Verdict, diagram, first numbers, findings, and what to do next."""
-    shown: Literal["distribute", "right"] = "right" if chosen.entry.sample is None else "distribute"
-    with st.container(horizontal=True, horizontal_alignment=shown, vertical_alignment="center"):
-        if chosen.entry.sample is not None:
+    if chosen.entry.sample is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.caption("calviz checks whether probabilities can be trusted.", width="content")
             icon = ":material/upload_file:"
             navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
+    head = st.container(horizontal=True, vertical_alignment="center")
+    answer = head.container()
+    with head:
         plain = st.toggle(
             "Plain words",
             key="plain",
@@ -55,7 +57,8 @@ def overview(chosen: Settings) -> None:
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
     title = re.sub(r" \(slope .*?\)", "", judged.headline) if plain else judged.headline
-    navigation.draw_head(title, sign=tables_and_cards.sign_of(judged))
+    with answer:
+        navigation.draw_head(title, sign=tables_and_cards.sign_of(judged))
     if not plain and (more := judged.beyond_headline):
         whole = md(judged.sentence, 1_000)
         st.markdown(md(keep_units_together(more), 1_000), help=whole * (more not in whole) or None)
@@ -66,11 +69,10 @@ def overview(chosen: Settings) -> None:
                 reading_panel.draw_offers(chosen.entry)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
-    _draw_other_model(chosen)
     if plain:
         in_plain_words(chosen, judged)
         return
-    pictures, words = st.columns([11, 10], gap="large")
+    pictures, words = st.columns(2, gap="medium")
     with pictures, navigation.boundary():
         diagram = session.reliability(chosen)
         interactive_reliability.draw_clickable(
@@ -150,6 +152,7 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
             steps.append(("See the other rows", "reliability", False, others))
         for step in sorted(steps, key=lambda step: True not in step[2:]):
             _button(*step)
+    _draw_other_model(chosen)
 
     def say() -> None:
         with fix:

@@ -37,7 +37,7 @@ def methods(chosen: Settings) -> None:
         # What to take comes before the choices that led to it.
         first = st.container()
         actions = st.container(gap="small")
-        with st.expander("Methods and rows", icon=":material/tune:"):
+        with st.expander("Methods and rows"):
             choice = recalibrate_comparison.choose_plan(chosen, actions)
         if choice is None:
             return

@@ -71,7 +71,7 @@ def of_chosen_predictions(settings: Settings) -> Settings:
     return replace(settings, predicted=() if len(chosen) == data.n_classes else tuple(chosen))
 
 
-def choose_predictions(data: Dataset) -> None:
+def _choose_predictions(data: Dataset) -> None:
     """Draw the choice of these classes, if there are more than two."""
     if not _of_many(data):
         return
@@ -101,8 +101,15 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     say : callable
         Replaces the title.
     """
-    rankings = rankings_of(settings.whole)
-    ranking, x, y = _ranking_and_axes(rankings)
+    row = st.container(horizontal=True, gap="medium", key="calviz.risk.row")
+    with row:
+        more = screen.rare_choices("Recalibrate, rank, axes")
+    with more:
+        now = of_chosen_predictions(settings)
+        _choose_predictions(settings.whole)
+        if (session.choose_method(settings), now.predicted) != (method, settings.predicted):
+            st.rerun()  # the rest of the page follows
+        ranking, x, y = _ranking_and_axes(rankings_of(settings.whole))
     result = recalibrated(settings, method) if when(method) else None
 
     def curves_of(rows: Settings, ranking: RankedBy) -> list[RiskCoverage]:
@@ -110,7 +117,8 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
             return list(reversed(result.curves[ranking]))
         return [replace(session.risk_coverage(rows, ranking), name=model_name(settings))]
 
-    rows, point_of = _slider(curves_of, ranking, settings, method)
+    with row:
+        rows, point_of = _slider(curves_of, ranking, settings, method)
     figure, *others = curves = curves_of(rows, ranking)
     sample = chosen_rows(settings, method)
     choice = point_of(figure)
@@ -119,96 +127,96 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     wrong = _of_slices(sample, kept, choice) if choice.wrong is None else choice.wrong
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
     say(choice.headline + where)
-    first = st.container()
-    rare = _of_event(settings, sample, method, say)
+    above, picture = st.container(), st.container()
+    if rows is not settings:
+        st.caption(f"Curve and table are of the {counted(figure.n, 'row')} that check this.")
+    rare = _of_event(settings, sample, method, say, above)
     lead = "After recalibration: " if result is not None else ""
-    words = md(keep_units_together(f"{lead}{choice.sentence}"), 1_000)
-    with st.container() if rare else first:
+    # The title says the rest.
+    words = choice.sentence if rare else choice.beyond_headline
+    words = md(keep_units_together(f"{lead}{words}"), 1_000)
+    with above:
         if choice.refused:
             st.warning(words, icon=":material/warning:")
         else:
-            st.markdown(words if rare else f"**{words}**")
+            st.markdown(words)
         if wrong:
             st.markdown(f":material/warning: {md(wrong, 400)}")
-    if rows is not settings:
-        st.caption(f"Curve and table are of the {counted(figure.n, 'row')} that check this.")
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         rows = replace(settings, checking=("map", result.rows))
         sentence = keep_units_together(before.sentence)
         st.markdown(f"Before recalibration: {md(sentence, 1_000)}")
         draw_rows_words(result, same=same_curve(*curves))
-    others += _others(rows, figure, rankings, curves_of)
+    others += _others(rows, figure, curves_of, more)
     others += _pinned(settings, ranking, when(method, "before"))
-    _clickable(
-        figure, ranking, settings.predicted, x=x, y=y, at=choice.coverage or None, others=others
-    )
-    _select(ranking, before, when(method, "before"), settings.predicted)
+    with picture:
+        at = choice.coverage or None
+        _clickable(figure, ranking, settings.predicted, x=x, y=y, at=at, others=others)
+        _select(ranking, before, when(method, "before"), settings.predicted)
     navigation.draw_folded(
         "Accuracy by share kept, as a table",
         lambda: draw_coverage_table(*curves),
         key="calviz.risk.table",
-        icon=":material/table:",
     )
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
     """Draw the choice of the ranking and of both axes; return them."""
-    with screen.rare_choices("Ranking and axes"):
-        ranking = st.segmented_control(
-            "Rank by",
-            rankings,
-            default="confidence",
-            required=True,
-            key="ranking" if len(rankings) > 1 else "ranking-confidence",
-            bind="query-params" if len(rankings) > 1 else None,
-            help="confidence: the largest probability; entropy: of all probabilities; margin: "
-            "the largest minus the second largest.",
-        )
-        x: XAxis = session.choose_one("Horizontal axis", _X, key="across")
-        y: YAxis = session.choose_one("Vertical axis", _Y, key="up")
+    ranking = st.segmented_control(
+        "Rank by",
+        rankings,
+        default="confidence",
+        required=True,
+        key="ranking" if len(rankings) > 1 else "ranking-confidence",
+        bind="query-params" if len(rankings) > 1 else None,
+        help="confidence: the largest probability; entropy: of all probabilities; margin: "
+        "the largest minus the second largest.",
+    )
+    x: XAxis = session.choose_one("Horizontal axis", _X, key="across")
+    y: YAxis = session.choose_one("Vertical axis", _Y, key="up")
     return ranking or "confidence", x, y
 
 
 def _slider(
     curves_of: _CurvesOf, ranking: RankedBy, settings: Settings, method: str
 ) -> tuple[Settings, Callable[[RiskCoverage], ReferralChoice]]:
-    """Draw the slider; return the settings with the rows of the curve, and a function that gives the chosen point of any curve."""
+    """Draw the choice and its slider; return the settings with the rows of the curve, and a function that gives the chosen point of any curve."""
     # Older links to a share do not name the choice, as it was the first.
     first = "share" if "keep" in st.query_params else "error"
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.choose_one("Choose by", _BY, default=first, key="by")
-        if by == "threshold":
-            return settings, _by_threshold(curves_of(settings, ranking)[0])
-        if by == "share":
-            kept = st.slider(
-                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
-            )
-            return settings, lambda c: c.at_threshold(c.at_coverage(kept / 100).threshold)
-        allowed = st.slider(
-            "Errors allowed among the kept, %",
-            0.0,
-            50.0,
-            5.0,
-            0.5,
-            format="%g",
-            key="allowed",
-            bind="query-params",
-            width=420,
-            help="Without another split to set it on, a half of the rows here sets the threshold, and the other half checks it.",
+    by = session.choose_one("Choose by", _BY, default=first, key="by")
+    if by == "threshold":
+        return settings, _by_threshold(curves_of(settings, ranking)[0])
+    if by == "share":
+        kept = st.slider(
+            "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params", width=420
         )
-        # What other rows check is the answer where it is about these scores.
-        judged = settings.split is not None and not settings.where
-        plain = ranking == "confidence" and method == session.NOT_RECALIBRATED
-        if judged and plain and len(settings.whole.split_names) > 1:
-            note = "Of the split in the bar, a half sets it; the other rows check the promise."
-            choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
-        of = settings.predicted
-        promised = _promised(settings, allowed / 100, predicted=of) if plain else None
+        return settings, lambda c: c.at_threshold(c.at_coverage(kept / 100).threshold)
+    allowed = st.slider(
+        "Errors allowed among the kept, %",
+        0.0,
+        50.0,
+        5.0,
+        0.5,
+        format="%g",
+        key="allowed",
+        bind="query-params",
+        width=420,
+        help="Without another split to set it on, a half of the rows here sets the threshold, and the other half checks it.",
+    )
+    # What other rows check is the answer where it is about these scores.
+    judged = settings.split is not None and not settings.where
+    plain = ranking == "confidence" and method == session.NOT_RECALIBRATED
+    if judged and plain and len(settings.whole.split_names) > 1:
+        note = "Of the split in the bar, a half sets it; the other rows check the promise."
+        choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
+    promised = _promised(settings, allowed / 100, predicted=settings.predicted) if plain else None
     if promised is None:
         return settings, lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
-    words, refused = replace(promised, wrong="").reading(), promised.refuted
+    # Unless it is broken, the title has what the other rows show.
+    seen = promised.kept if promised.refuted or settings.predicted else None
+    words, refused = replace(promised, wrong="", kept=seen).reading(), promised.refuted
     rows = settings
     if not np.array_equal(promised.judged, np.asarray(settings.row_numbers)):
         how = repr((settings.split, promised.fit.how, settings.predicted))
@@ -244,9 +252,9 @@ _FEW_EVENTS = 0.2
 
 
 def _of_event(
-    settings: Settings, sample: Sample, method: str, say: Callable[[str], object]
+    settings: Settings, sample: Sample, method: str, say: Callable[[str], object], above: Any
 ) -> bool:
-    """Say what is promised of acting on the event of two classes, or on the rare class, of which the title says that few errors need no model; return whether it is rare."""
+    """Say what is promised of acting on the event of two classes, or above the picture on the rare class, of which the title says that few errors need no model; return whether it is rare."""
     data, allowed = settings.whole, _allowed()
     rate = event_rate_if_rare(sample, 1)
     if not allowed or rate is None:
@@ -258,12 +266,14 @@ def _of_event(
         right = percent(max(rate, 1 - rate))
         say(f"Always {names[0]} would be right in {right}: what counts is {names[1]}")
     both = rate < _FEW_EVENTS or rare
-    for of in () if when(method) else ("precision", "recall")[: 1 + both]:
-        how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
-        if promised := _promised(settings, allowed, **how):
-            words = md(keep_units_together(promised.reading()), 1_000)
-            st.markdown(f"**{words}**" if rare else words)
-    navigation.draw_link("decisions", f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**")
+    with above if rare else st.container():
+        for of in () if when(method) else ("precision", "recall")[: 1 + both]:
+            how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
+            if promised := _promised(settings, allowed, **how):
+                words = md(keep_units_together(promised.reading()), 1_000)
+                st.markdown(f"**{words}**" if rare else f"Acting on {md(names[1])} alone: {words}")
+        to = f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**"
+        navigation.draw_link("decisions", to)
     return rare
 
 
@@ -359,21 +369,24 @@ def _pinned(settings: Settings, ranking: RankedBy, before: str) -> list[RiskCove
 
 
 def _others(
-    rows: Settings, figure: RiskCoverage, rankings: tuple[RankedBy, ...], curves_of: _CurvesOf
+    rows: Settings, figure: RiskCoverage, curves_of: _CurvesOf, place: Any
 ) -> list[RiskCoverage]:
-    """Return the curves of other rankings and other models, if they are asked for, of the same rows."""
+    """Return the curves of other rankings and other models, if they are asked for in a place, of the same rows."""
     others: list[RiskCoverage] = []
-    with st.container(horizontal=True, gap="medium"):
-        if len(rankings) > 1 and st.toggle(
+    rankings = rankings_of(rows.whole)
+    with place:
+        compared = len(rankings) > 1 and st.toggle(
             "Compare the rankings", key="compare", bind="query-params"
-        ):
-            others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
+        )
         models, left_out = other_models_of(rows)
-        if (models or left_out) and other_models_wanted():
-            of_models = [curve_of_model(rows, m, figure.ranking) for m in models]
-            others += [curve for curve in of_models if curve is not None]
-            for words in left_out:
-                st.caption(md(words, 400))
+        wanted = (models or left_out) and other_models_wanted()
+    if compared:
+        others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
+    if wanted:
+        of_models = [curve_of_model(rows, m, figure.ranking) for m in models]
+        others += [curve for curve in of_models if curve is not None]
+        for words in left_out:
+            st.caption(md(words, 400))
     return others
 
 

@@ -512,10 +512,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             say(answer)
     if state is not None:
         navigation.draw_folded(
-            "Watched day by day",
-            lambda: _draw_watch(state, settings),
-            key="watch",
-            icon=":material/notifications:",
+            "Watched day by day", lambda: _draw_watch(state, settings), key="watch"
         )
 
 

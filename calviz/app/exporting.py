@@ -65,7 +65,7 @@ def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
     offered = _offered(settings, inputs)
     inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
     answer = st.container()
-    with st.expander("Sections, title and notes", icon=":material/tune:"):
+    with st.expander("Sections, title and notes"):
         keys = _sections(offered, inputs, usual)
         title, author, notes, date = _own_words(settings)
     with answer:
@@ -383,7 +383,7 @@ def _downloads(report: Report, settings: Settings) -> str:
     return html if preview else ""
 
 
-def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
+def draw_pdf_buttons(html: str, filename: str, *, key: str, **look: Any) -> None:
     """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
 
     Parameters
@@ -393,6 +393,8 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     filename : str
     key : str
         Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
+    **look
+        Further options of the buttons.
     """
     if reason := document.why_no_pdf():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
@@ -402,13 +404,13 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     if printed is None or printed[0] != digest:
         help = "Printed by the browser that is on this machine; takes some seconds."
         icon = ":material/picture_as_pdf:"
-        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
+        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help, **look):
             return
         with st.spinner("Printing …", show_time=True):
             printed = digest, to_pdf(html)
         st.session_state[state_key] = printed
     label = f"PDF ({file_size(len(printed[1]))})"
-    offer_file(label, printed[1], filename, "application/pdf", key=f"{key}.PDF")
+    offer_file(label, printed[1], filename, "application/pdf", key=f"{key}.PDF", **look)
 
 
 # ---- Figures
@@ -438,9 +440,10 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
             panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
         )
     caption = caption_of(panels)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
-        screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
+    # The page's own actions stand in line with those of the frame.
+    with st.container(horizontal=True, key="calviz.figures.actions"):
+        draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures", type="primary")
+        screen.copy_button(caption, "Copy caption", key="calviz.figures.caption")
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
     st.iframe(html, height=620, alt="Preview of the figure, with buttons that save and copy it")

@@ -15,7 +15,7 @@ from calviz.figures.reliability import DRAWN, CurveKind, Reliability, Reliabilit
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460
 #: Its height in pixels: the first screen holds it whole.
-HEIGHT = 620
+HEIGHT = 650
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
 

@@ -320,7 +320,7 @@ class LongWork:
         ``prepare()`` is called on the page when the work starts, and may use streamlit. It returns ``work(job)``, which runs
         beside the page and may not use it.
     button : str
-        Label of the button that starts the work, or starts it again.
+        Label of the button that starts the work; its first word is the verb, which starts it again.
     icon, button_key : str, optional
     about : tuple of str
         The beginning of the key, which identifies the data. If there is no job for the key, the latest result for the same data
@@ -399,6 +399,7 @@ class LongWork:
             self._button(
                 possible=self.possible and (is_out_of_date or not running),
                 primary=primary and (is_out_of_date or status.result is None),
+                again=status.result is not None,
             )
         if job is None:
             if self.idle:
@@ -418,9 +419,9 @@ class LongWork:
             self._button(possible=self.possible)
         return status
 
-    def _button(self, *, possible: bool, primary: bool = True) -> None:
+    def _button(self, *, possible: bool, primary: bool = True, again: bool = False) -> None:
         if st.button(
-            self.button,
+            f"{self.button.split()[0]} again" if again else self.button,
             type="primary" if primary else "secondary",
             icon=self.icon,
             key=self.button_key,

@@ -371,7 +371,6 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
         "All metrics and differences",
         partial(_draw_numbers, comparison, reference),
         key="models-differences",
-        icon=":material/table:",
     )
 
 

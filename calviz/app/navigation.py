@@ -409,11 +409,9 @@ def draw_sections(
 
 
 @st.fragment
-def draw_folded(
-    title: str, draw: Callable[[], Any], *, key: str, icon: str | None = None, opened: bool = False
-) -> None:
+def draw_folded(title: str, draw: Callable[[], Any], *, key: str, opened: bool = False) -> None:
     """Draw an expander whose content is computed once it is open, at first if `opened`; a fragment."""
-    folded = st.expander(title, opened, key=key, icon=icon, on_change="rerun")
+    folded = st.expander(title, opened, key=key, on_change="rerun")
     if folded.open:
         with folded, boundary():
             draw()

@@ -113,13 +113,12 @@ def draw_failure(*, titled: bool = False) -> None:
             "Give these rows calibrated probabilities, without labels",
             lambda: _draw_calibration(failure),
             key=f"calviz.no-labels.{failure.title}",
-            icon=":material/tune:",
             opened=failure.lacks_labels or failure.may_be_for_map,
         )
     shown = failure.first_rows
     if shown is None:
         if failure.is_text:
-            with st.expander("How the text is divided", icon=":material/tune:"):
+            with st.expander("How the text is divided"):
                 options = draw_details("failed", failure.options, (), text=True)
             if options is not None:
                 read_again(failure.title, failure.source, options)
@@ -241,7 +240,7 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         and st.button("Read it like this", icon=":material/check:", type="primary")
     ):
         options = as_shown
-    with st.expander("More about the scores and labels", icon=":material/tune:"):
+    with st.expander("More about the scores and labels"):
         options = options or draw_details(
             "failed", shown.options, [*shown.roles], text=failure.is_text
         )
@@ -283,7 +282,7 @@ def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
     is_text = found.format.startswith("CSV")
     st.caption("Choose a role to change it: the file is read again at once.")
     options = draw_rows(entry.key, shown)
-    with st.expander("More about the scores and labels", icon=":material/tune:"):
+    with st.expander("More about the scores and labels"):
         details = draw_details(entry.key, shown.options, found.columns, found.choices, text=is_text)
     return options or details
 

@@ -126,7 +126,7 @@ def choose_contest(entry: OpenFile) -> Contest | None:
         key=f"calviz.arena.models.{hash(tuple(offered))}",
         help="All models of the files that are open in this session. Each is one experiment.",
     )
-    with st.expander("Add another file", icon=":material/upload_file:"):
+    with st.expander("Add another file"):
         upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
         reading_panel.draw_failure()
     chosen = [offered[name] for name in names]

@@ -18,8 +18,8 @@ from calviz.figures.learning_curve import LearningCurves
 PLACE = "learning_curve"
 #: Largest number of curves that can be told apart.
 MOST = 8
-#: Width of a chart in pixels; two fit beside each other on a large screen.
-WIDTH = 474
+#: Width in pixels that a chart is drawn for on a wide page, where two fill it.
+WIDTH = 584
 
 
 def explore_learning_curve(settings: Settings, say: Callable[[str], object], advised: str) -> None:
@@ -113,13 +113,16 @@ def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
         st.warning(md(warning, 1_000), icon=":material/warning:")
     st.markdown("\n".join(f"- {md(text, 400)}" for text in figure.sentences()))
     keys = [key for key in dict.fromkeys((metric, "accuracy")) if key in curve.criteria]
+    figures = [LearningCurves.compute(curve, metric=key) for key in keys]
+    # A flat line needs no picture.
+    figures = [one for one in figures if one.metric == metric or one.moves]
+    if len(figures) < len(keys):
+        st.markdown("No method moves the accuracy.")
     with st.container(horizontal=True, gap="medium"):
-        for one in (LearningCurves.compute(curve, metric=key) for key in keys):
-            with st.container(width=WIDTH):
-                st.markdown(f"**{METRICS[one.metric].label}**")
-                drawing = screen.plotted(one, width=screen.page_width() or WIDTH)
-                name = f"learning-curve-{one.metric}"
-                screen.chart(one, drawing, key=f"learning.{one.metric}", filename=name)
+        for one in figures:
+            drawing = screen.plotted(one, width=WIDTH if screen.wider() else screen.PHONE)
+            name = f"learning-curve-{one.metric}"
+            screen.chart(one, drawing, key=f"learning.{one.metric}", filename=name)
     st.caption(
         f"{curve.rows_words(lambda how: md(how, 100))}{f' Binned metrics: {curve.bins_words}.' * (METRICS[metric].family == 'Binned')}",
         help="A band does not include the noise of "

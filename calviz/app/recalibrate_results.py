@@ -86,7 +86,6 @@ def draw_methods(outcome: ComparisonOutcome, method: str) -> None:
         f"All {counted(len(ranked) - 1, 'method')}",
         lambda: draw_table(outcome),
         key="calviz.methods.all",
-        icon=":material/table:",
         opened=bool({"columns", RANK_BY} & {*st.query_params}),
     )
 

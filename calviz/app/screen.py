@@ -206,8 +206,9 @@ def draw_diagram(
     whole = bool(st.session_state.get(_WHOLE))
     drawing = plotted(figure, selected=selected, marks=marks, beside=beside, whole=whole)
     if page_width() is None:
-        # The square of the diagram is as large as the height allows.
+        # The square of the diagram is as large as the height allows, and begins with its legend at the margin.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
+        drawing.update_layout(xaxis_constraintoward="left", legend_x=0, legend_xanchor="left")
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
     mode: SelectionMode = "box" if drag else "points"

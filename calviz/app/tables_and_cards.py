@@ -419,9 +419,7 @@ def draw_figure_table(
         screen.table(frame(), alt=alt)
         download_button("Download as CSV", download or frame, name)
 
-    navigation.draw_folded(
-        "What is drawn, as a table", draw, key=f"calviz.{name}.open", icon=":material/table:"
-    )
+    navigation.draw_folded("What is drawn, as a table", draw, key=f"calviz.{name}.open")
 
 
 #: Suffix and media type of each format.

@@ -275,7 +275,7 @@ def draw_page() -> None:
         st.subheader("First rows, as they were understood", anchor=False)
         draw_first_rows(data)
 
-    with navigation.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
+    with navigation.boundary(), st.expander("Sample data sets"):
         for sample in open_files.samples().values():
             with st.container(border=True):
                 st.markdown(f"**{md(sample.title)}**")
@@ -284,7 +284,7 @@ def draw_page() -> None:
                     open_files.select(sample.key)
                     st.rerun()
 
-    with navigation.boundary(), st.expander("Templates to download", icon=":material/download:"):
+    with navigation.boundary(), st.expander("Templates to download"):
         st.caption("One small CSV file for each layout; TSV, Parquet and NPZ work as well.")
         for name, (title, text) in TEMPLATES.items():
             with st.container(border=True):

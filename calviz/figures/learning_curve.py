@@ -80,6 +80,12 @@ class LearningCurves(Figure):
         upper = METRICS[self.metric].tail == "upper" and METRICS[self.metric].bounds == (0.0, 1.0)
         return floor.mean if floor is not None and upper else None
 
+    @property
+    def moves(self) -> bool:
+        """Whether any method changes the metric."""
+        means = (p.mean for method in self.curve.methods for p in self.points(method))
+        return any(abs(mean - self.before) > ZERO for mean in means)
+
     def points(self, method: str) -> tuple[LearningPoint, ...]:
         """Points of one method, by increasing number of rows."""
         return self.curve.of(method, self.metric)

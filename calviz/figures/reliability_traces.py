@@ -82,7 +82,7 @@ class Diagram:
                 bargap=0,
                 legend=marks.legend(p, **self._legend),
                 showlegend=self.legend,
-                shapes=[self._frame(), *self._mean_lines(), *self._highlight(selected)],
+                shapes=[*self._mean_lines(), *self._highlight(selected)],
                 annotations=[*above, self._mean_labels(), self._tallest(), *self._worst()],
                 **self._axes(),
             ),
@@ -516,13 +516,6 @@ class Diagram:
             hidden = (drawn[0] > 1 - across) & (np.nanmin(drawn, axis=0) < up)
         return int(np.count_nonzero(hidden))
 
-    def _frame(self) -> dict[str, Any]:
-        """Draw a frame around the square, whose x axis is drawn below the histogram."""
-        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return marks.frame(
-            self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes
-        )
-
     def _highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""
         edges = self.figure.sums.edges
@@ -553,7 +546,8 @@ class Diagram:
         axes = marks.square_axes(
             self.sheet, *titles, **self.axes.unit(few=self._side < _MANY_POWERS)
         )
-        axes["xaxis"] |= {"anchor": "y2"}
+        # The frame of the square is of the axis below the histogram, too.
+        axes["xaxis"] |= {"anchor": "y2", "mirror": "all", "ticks": ""}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
         axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
         place: Trace = {"domain": [0, _HISTOGRAM], "anchor": "x", "range": [0, self._histogram_top]}

@@ -111,6 +111,11 @@ class ReferralChoice:
         return f"Keep {percent(self.coverage)} of {self.rows}: {percent(self.accuracy)} are right{self.missed and ', but ' + self.missed}"
 
     @property
+    def beyond_headline(self) -> str:
+        """What the sentence says after the words of the headline."""
+        return capitalised(self.sentence.removeprefix(self.headline).lstrip(":, "))
+
+    @property
     def more_words(self) -> str:
         """What more rows would do, where no threshold can be shown, in a cell; `Levels.guarantee` says what it means."""
         if self.more_rows in (None, math.inf):
