@@ -102,8 +102,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         Replaces the title.
     """
     row = st.container(horizontal=True, gap="medium", key="calviz.risk.row")
-    with row:
-        more = screen.rare_choices("Recalibrate, rank, axes")
+    more = row.popover("Recalibrate, rank, axes", icon=":material/tune:")
     with more:
         now = of_chosen_predictions(settings)
         _choose_predictions(settings.whole)
@@ -170,8 +169,7 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
         required=True,
         key="ranking" if len(rankings) > 1 else "ranking-confidence",
         bind="query-params" if len(rankings) > 1 else None,
-        help="confidence: the largest probability; entropy: of all probabilities; margin: "
-        "the largest minus the second largest.",
+        help="confidence: the largest probability; entropy: of all probabilities; margin: the largest minus the second largest.",
     )
     x: XAxis = session.choose_one("Horizontal axis", _X, key="across")
     y: YAxis = session.choose_one("Vertical axis", _Y, key="up")
@@ -375,18 +373,16 @@ def _others(
     others: list[RiskCoverage] = []
     rankings = rankings_of(rows.whole)
     with place:
-        compared = len(rankings) > 1 and st.toggle(
+        if len(rankings) > 1 and st.toggle(
             "Compare the rankings", key="compare", bind="query-params"
-        )
+        ):
+            others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
         models, left_out = other_models_of(rows)
-        wanted = (models or left_out) and other_models_wanted()
-    if compared:
-        others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
-    if wanted:
-        of_models = [curve_of_model(rows, m, figure.ranking) for m in models]
-        others += [curve for curve in of_models if curve is not None]
-        for words in left_out:
-            st.caption(md(words, 400))
+        if (models or left_out) and other_models_wanted():
+            of_models = [curve_of_model(rows, m, figure.ranking) for m in models]
+            others += [curve for curve in of_models if curve is not None]
+            for words in left_out:
+                st.caption(md(words, 400))
     return others
 
 

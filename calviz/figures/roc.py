@@ -143,8 +143,7 @@ class Roc(ResampledFigure):
         traces = _traces(self, sheet, roc, at, beside)
         picture = marks.square(traces, sheet, _HEIGHT, marks.ScoreAxes(1.0), *titles)
         layout = picture["layout"]
-        for one in ("xaxis", "yaxis"):
-            layout[one]["title"]["font"]["size"] = 14
+        layout["xaxis"]["title"]["font"]["size"] = layout["yaxis"]["title"]["font"]["size"] = 14
         above = _ABOVE + LINE * len(beside)
         layout["margin"]["t"] += above
         layout["height"] += above
