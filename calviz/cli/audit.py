@@ -323,12 +323,14 @@ class Audit:
         several = len(one.loaded.models) > 1
         file = [one.loaded.file] if len(self.files) > 1 or not several else []
         preset = "full" if self.sections == "all" else self.preset or "default"
+        if graded := "grades" in (self._section_keys or ()):
+            content.check_grades(one.sample.data, self.grades)
         subject = content.Subject(
             one.sample,
             title=", ".join([*file, one.sample.data.name] if several else file),
             error_bars=True if self.ci else None,
             origin=content.Origin.of(one.loaded, self.reading),
-            preset=preset,
+            preset="credit" if graded else preset,
             cutoff=self.cutoff,
             grades=self.grades,
             sites=self.sites,

@@ -248,8 +248,7 @@ def _results(
                 activity(spec.key, doing)
 
         with watching(step):
-            result = judging.result(spec)
-        finished[spec.key] = result
+            finished[spec.key] = result = judging.result(spec)
         if progress is not None:
             progress(result, len(finished), len(specs))
 
@@ -279,9 +278,8 @@ def _results(
                     raise error
     except BaseException:
         interrupted.set()
-        for worker in workers:
-            if worker.is_alive():
-                worker.join(2 / count)  # Ctrl-C does not wait long for running fits
+        for worker in filter(Thread.is_alive, workers):
+            worker.join(2 / count)  # Ctrl-C does not wait long for running fits
         raise
     return {spec.key: finished[spec.key] for spec in specs}
 

@@ -422,10 +422,9 @@ def same_rows(
         taken, notes = _split(by_name, split)
         aligned = align(taken)
         labels: list[Any] = [m.labels for m in by_name.values()]
+        of_one_file = all(np.may_share_memory(labels[0], each) for each in labels)
         # The rows of one file need no match.
-        if aligned.by == "identifier" or not all(
-            np.may_share_memory(labels[0], each) for each in labels
-        ):
+        if aligned.by == "identifier" or not of_one_file:
             notes = [*aligned.notes, *notes]
         aligned = replace(aligned, notes=tuple(notes))
     matched = aligned.models
@@ -678,8 +677,7 @@ def _same_columns(models: NamedModels) -> NamedModels:
     }
     splits = columns.pop("splits")
     # A calibrated file beside its source tells which rows of a split its map was fitted on.
-    told = [m.splits for m in models.values() if m.splits and FITTED in m.split_names]
-    if told:
+    if told := [m.splits for m in models.values() if m.splits and FITTED in m.split_names]:
         fitted = np.any([s.mask(FITTED) for s in told], axis=0)
         splits = Factor.of(np.where(fitted, FITTED, np.array(splits.levels)[splits.codes]))
     groups = next((m.groups for m in models.values() if m.groups), {})

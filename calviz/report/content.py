@@ -585,7 +585,7 @@ def check_grades(data: predictions.Dataset, column: str | None) -> None:
         named = f"if one of its group columns ({others}) holds grades, name it with --grades"
         rest = named if others else "add one, such as 'grade'"
         raise errors.OptionError(
-            f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
+            f"tests of grades need a column of rating grades, and none of this file looks like one: {rest}."
         )
 
 

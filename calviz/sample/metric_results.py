@@ -319,6 +319,10 @@ def _error_bars(
                 other = error_bars.noise_floor(independent[m.key], same, m.tail)
                 least = floor.p_value if other is None else max(floor.p_value, other.p_value)
                 floor = replace(floor, p_value=least)
+            if floor and hasattr(view, "hit_sum") and m.tail == "two-sided":
+                score = view.score_sum  # on average so many hits: what is linear in hits is exact
+                cells = np.array([[view.count - score, score], [0 * score, score]]).swapaxes(1, 2)
+                floor = replace(floor, mean=float(m.value(replace(view, cells=cells))))
             result["noise_floor"] = {"noise_floor": floor}
         yield m, result
 

@@ -676,10 +676,7 @@ class Written:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
             return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
         if beyond:
-            # Of accuracy, this is the mean confidence, and of MCS 0, which simulation only approximates.
-            exact = verdict and verdict.reduction == "top-label" and self.result.key == "accuracy"
-            mean = verdict.score if verdict and exact else floor.mean * (self.result.key != "mcs")
-            return f"if each score were true: {self.of(mean)}"
+            return f"if each score were true: {self.of(floor.mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
 
     def only_alone(self, verdict: Verdict | None) -> str:

@@ -203,7 +203,7 @@ def nearest(slices: Slices) -> str:
     return f"Nearest to being called off: {first}, as near by chance in up to {words.percent(p, int(p < 0.01))} of {files} (adjusted {words.p_value(p)}; off at {slices.rate:g} or less)."
 
 
-@check("CAL030", "Slice nearest to being off", clusters=True, weights=True, about="slices")
+@check("CAL030", "Nearest slice", clusters=True, weights=True, about="slices", before="CAL002")
 @claim("slices")
 def nearest_slice(sample: Sample) -> Iterator[Told]:
     """Name the slice that is nearest to being called off, if nothing is found, and chance brings one as near in at most 5 % of calibrated files."""

@@ -271,6 +271,22 @@ def test_compare_models_of_one_file_and_what_it_refuses(file, tmp_path):
     assert "1. predictions, 1. predictions (2)" in same.stdout
 
 
+def test_the_models_of_one_file_are_named_by_their_headings_and_need_no_match(tmp_path):
+    path = tmp_path / "two.csv"
+    rows = (f"{i % 2},{0.2 + i % 3 / 4},{0.1 + i % 5 / 6:.3f}\n" for i in range(40))
+    path.write_text("label,p_old,p_new\n" + "".join(rows))
+    asked = ("compare-models", path, "--models", "p_old,p_new", "--resamples", 20)
+    both = run(*asked, "--model", "p_new", "--model", "p_old")
+    assert both.exit_code == 0, both.output
+    print(both.output)
+    assert "matched" not in both.output
+    apart = [tmp_path / "old.csv", tmp_path / "new.csv"]
+    for column, each in enumerate(apart):
+        lines = (line.split(",") for line in path.read_text().splitlines())
+        each.write_text("".join(f"{line[0]},{line[1 + column]}\n" for line in lines))
+    assert "matched by their order" in run("compare-models", *apart, "--resamples", 20).output
+
+
 @pytest.mark.slow
 def test_parameters_of_methods_can_be_set(file, tmp_path):
     target = tmp_path / "out.json"

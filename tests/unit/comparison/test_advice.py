@@ -16,7 +16,7 @@ from calviz.comparison.advice import advise, guideline, rows_of_slice, suggest
 from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
-from calviz.comparison.fitting import Division
+from calviz.comparison.fitting import Division, simple_method
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions, cut_columns
@@ -707,6 +707,22 @@ def test_the_advice_gains_most_of_what_can_be_gained(key, files):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("slope", "offset", "named"),
+    [(1.6, 0.0, "temperature"), (1.0, 0.6, "platt"), (0.6, -0.5, "platt")],
+)
+def test_the_simple_method_is_that_which_a_comparison_of_both_advises(slope, offset, named):
+    rng = np.random.default_rng(0)
+    true = rng.normal(0, 1.5, 2_000)
+    rows = Predictions(
+        probs=expit(slope * true + offset), labels=(rng.random(2_000) < expit(true)).astype(int)
+    )
+    how = {"fit_fraction": 0.5}
+    made = compare(rows, ["temperature", "platt"], metrics=["nll"], resamples=100, jobs=1, **how)
+    simple = simple_method(rows, Division(**how).rows(rows))
+    assert simple == made.advice.method == named
+
+
 def test_after_an_offset_of_the_log_odds_the_offset_alone_is_advised():
     rng = np.random.default_rng(0)
     z = rng.normal(-1, 1.5, 6_000)

@@ -156,15 +156,21 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
 
 
 @pytest.mark.usefixtures("few_candidates")
-@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), OSError(28, "disk full")])
-def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "jobs"),
+    [(RuntimeError("a bug"), 1), (MemoryError(), 2), (OSError(28, "disk full"), 2)],
+)
+def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(
+    data, monkeypatch, error, jobs
+):
     def broken(**options):
         raise error
 
     broken_ones = {key: replace(RECALIBRATORS[key], make=broken) for key in ("beta", "ets")}
     entries = RECALIBRATORS._entries | broken_ones
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
-    comparison = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
+    asked = {"metrics": ["nll"], "ci": False, "jobs": jobs}
+    comparison = compare(data, ["beta", "temperature", "ets"], **asked)
     assert [m.key for m in comparison if m.ok] == ["identity", "temperature"]
     assert comparison["beta"].reason == comparison["ets"].reason
     assert comparison["beta"].reason.endswith(".")
@@ -173,7 +179,8 @@ def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, mon
 
 
 @pytest.mark.usefixtures("few_candidates")
-def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch, jobs):
     ended = threading.Event()
 
     def forever(**options):
@@ -193,10 +200,33 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
+            compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=jobs)
     finally:
         signal.signal(signal.SIGINT, before)
     assert ended.wait(60)
+
+
+@pytest.mark.usefixtures("few_candidates")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_by_the_progress_leaves_no_thread(data, jobs):
+    def interrupt(result, done, total):
+        told.append(result.key)
+        raise KeyboardInterrupt
+
+    told, before = [], set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        compare(
+            data,
+            ["temperature", "vector"],
+            metrics=["nll"],
+            ci=False,
+            jobs=jobs,
+            progress=interrupt,
+        )
+    assert len(told) <= jobs
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 @pytest.mark.usefixtures("few_candidates")

@@ -332,6 +332,11 @@ def test_a_file_is_compared_with_its_calibrated_copy_on_the_rows_that_both_judge
     assert found.alignment.notes[1:] == (
         "'copy' may have been fitted on the 100 rows of its split 'calibration'.",
     )
+    for order in ({"source": source, "copy": copy}, {"copy": copy, "source": source}):
+        # Of each, the rows that either names.
+        for each in align(order).models.values():
+            marked = each.splits.mask("calibration")
+            np.testing.assert_array_equal(marked, (rows < 300) | (rows % 3 == 0))
     disjoint = {"source": source, "copy": replace(copy, splits=Factor.of(np.roll(splits, 300)))}
     with pytest.raises(InputError, match="cannot be matched"):
         compare_models(disjoint, ["brier"], split="test")

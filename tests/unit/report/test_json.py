@@ -220,7 +220,7 @@ def test_what_a_preset_is_not_about():
         preset_sections("clinical", Subject(Sample.of(p)))
     score, hit, _ = rated(50)
     two = calviz.Predictions(probs=score, labels=hit)
-    with pytest.raises(OptionError, match="preset credit needs a column of rating grades"):
+    with pytest.raises(OptionError, match="need a column of rating grades"):
         preset_sections("credit", Subject(Sample.of(two)))
     with pytest.raises(OptionError, match="no preset 'legal'; known: default, one-page"):
         preset_sections("legal")
@@ -283,6 +283,7 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
             "--grades chooses a column for a report; add --html, --markdown or --pdf.",
         ),
         (["--preset", "credit", "--html", "x.html"], "add one, such as 'grade'."),
+        (["--sections", "grades", "--html", "x.html"], "add one, such as 'grade'."),
     ],
 )
 def test_what_cannot_be_decided_is_said(tmp_path, options, words):

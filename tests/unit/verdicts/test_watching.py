@@ -667,6 +667,10 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
             (("too high", "1.0 points"), ("off in places", "")),
             f"Since a day between {first} and {last} too high",
         ),
+        (
+            (("not told apart from calibrated", ""), ("too high", "1.0 points")),
+            f"Until a day between {first} and {last} too high by 1.0 points; since then, not ",
+        ),
     ):
         undated = replace(result.watch, change=change._replace(sides=sides, between=wide))
         assert undated.headline.startswith(said)
