@@ -21,7 +21,6 @@ from calviz.core.errors import InputError, NotAvailable, OptionError, check_leve
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.probabilities import MOST
 from calviz.core.profile import Profile
-from calviz.core.row_columns import cells_after_map
 from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
@@ -688,7 +687,7 @@ def with_probabilities(
     """
     kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
     new_numbers = {**kept, **(numbers or {})}
-    cells = data.cells and cells_after_map(data.cells, probs, strata(data), data.weights)
+    cells = data.cells and data.cells.after_map(probs, strata(data), data.weights)
     if isinstance(data, Predictions):
         return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
     return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)

@@ -320,63 +320,35 @@ def pair(
     found: dict[str, PairedMetric] = {}
     undefined: list[str] = []
     for key in keys:
-        if all(key in of_set for of_set in having.values()):
-            one = _of_metric(
-                PairedMetric(
-                    key,
-                    {name: float(observed[name][key][0]) for name in sets},
-                    _of_all_sets(drawn, key),
-                    **common,
-                ),
-                samples,
-                populations=_of_all_sets(drawn, f"{key} {_POPULATIONS}"),
-                truths={name: of_set[key] for name, of_set in truths.items() if key in of_set},
+        if not all(key in of_set for of_set in having.values()):
+            continue
+        values = {name: float(observed[name][key][0]) for name in sets}
+        one = PairedMetric(key, values, _of_all_sets(drawn, key), **common)
+        # The metric of the simulated populations; empty where it does not use them.
+        populations = _of_all_sets(drawn, f"{key} {_POPULATIONS}")
+        closed = _closed_intervals(key, samples) if one.drawn else {}
+        if closed:
+            defined, shrunk = _where_defined(one.drawn)
+            one = replace(one, drawn=defined, closed=closed, shrunk=shrunk)
+        without_noise = {name: truths[name][key] for name in populations}
+        arrays = [np.array(list(values.values())), *one.drawn.values(), *populations.values()]
+        # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
+        # without error (a mean over the classes that are off), have no difference.
+        if not all(np.isfinite(v).all() for v in (*arrays, *without_noise.values())):
+            undefined.append(key)
+            continue
+        widening = METRICS[key].widening * widening_of(units)
+        errors = {
+            name: Spread.of(
+                float(_badness(key)(values[name])),
+                _truth(key, without_noise[name], of_population),
+                of_population,
+                widening,
             )
-            if one is None:
-                undefined.append(key)
-            else:
-                found[key] = one
+            for name, of_population in populations.items()
+        }
+        found[key] = replace(one, errors=errors)
     return Paired(found, tuple(undefined))
-
-
-def _of_metric(
-    one: PairedMetric,
-    samples: Mapping[str, Sample],
-    *,
-    populations: dict[str, FloatArray],
-    truths: Mapping[str, FloatArray],
-) -> PairedMetric | None:
-    """Add closed forms, and the errors from the simulated populations; None if the metric has no difference.
-
-    Parameters
-    ----------
-    one : PairedMetric
-        The metric of the observed and of the resampled rows.
-    samples : mapping of str to Sample
-    populations, truths : dict of str to ndarray
-        The metric of the simulated populations, and without noise; empty where it does not use them.
-    """
-    closed = _closed_intervals(one.key, samples) if one.drawn else {}
-    if closed:
-        drawn, shrunk = _where_defined(one.drawn)
-        one = replace(one, drawn=drawn, closed=closed, shrunk=shrunk)
-    without_noise = [truths[name] for name in populations]
-    arrays = [np.array(list(one.values.values())), *one.drawn.values(), *populations.values()]
-    # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
-    # without error (a mean over the classes that are off), have no difference.
-    if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
-        return None
-    widening = METRICS[one.key].widening * widening_of(one.units)
-    errors = {
-        name: Spread.of(
-            float(_badness(one.key)(one.values[name])),
-            _truth(one.key, truths[name], drawn),
-            drawn,
-            widening,
-        )
-        for name, drawn in populations.items()
-    }
-    return replace(one, errors=errors)
 
 
 def _where_defined(values: Mapping[str, FloatArray]) -> tuple[Mapping[str, FloatArray], float]:

@@ -291,7 +291,18 @@ def prediction_sets(
         ]
     fit_weights = None if weights is None else weights[fit]
     one = np.full(data.n_classes, _threshold(conformity, coverage, fit_weights))
-    by_class, fitted = _class_thresholds(conformity, data, fit, coverage, fit_weights)
+    order = np.argsort(data.labels[fit], kind="stable")
+    fitted = np.bincount(data.labels[fit], minlength=data.n_classes)
+    by_class = np.array(
+        [
+            _threshold(
+                conformity[part], coverage, None if fit_weights is None else fit_weights[part]
+            )
+            if part.size
+            else math.inf
+            for part in np.split(order, np.cumsum(fitted)[:-1])
+        ]
+    )
     kinds = [by_class, one] if per_class else [one, by_class]
     (sizes, covered), (other_sizes, other_covered) = _sets(data, judged, method, kinds, rng)
     labels = data.labels[judged]
@@ -352,26 +363,6 @@ def sets_of(sample: Sample, whole: Dataset | None = None, **options: Any) -> Pre
         seed=sample.seed,
         **options,
     )
-
-
-def _class_thresholds(
-    conformity: FloatArray,
-    data: Predictions,
-    fit: IntArray,
-    coverage: float,
-    weights: FloatArray | None,
-) -> tuple[FloatArray, IntArray]:
-    """Threshold of each class, from the rows with this label, and their number, shape (K,) each."""
-    order = np.argsort(data.labels[fit], kind="stable")
-    rows = np.bincount(data.labels[fit], minlength=data.n_classes)
-    parts = np.split(order, np.cumsum(rows)[:-1])
-    own = [
-        _threshold(conformity[part], coverage, None if weights is None else weights[part])
-        if part.size
-        else math.inf
-        for part in parts
-    ]
-    return np.array(own), rows
 
 
 def _tested(

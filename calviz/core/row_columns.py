@@ -230,35 +230,31 @@ class Cells:
         """Return the cells of the selected rows (a boolean mask or indices)."""
         return replace(self, **{name: getattr(self, name)[rows] for name in self._columns()})
 
+    def after_map(
+        self, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
+    ) -> Cells:
+        """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
 
-def cells_after_map(
-    cells: Cells, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
-) -> Cells:
-    """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
+        The result is exact if each cell held a single score.
 
-    The result is exact if each cell held a single score.
-
-    Parameters
-    ----------
-    cells : Cells
-    probs : ndarray, shape (n, 2)
-        Output of the map for the mean scores.
-    labels : ndarray of int or bool, shape (n,)
-    counts : ndarray, shape (n,), optional
-        Number of rows in each cell; one if left out.
-    """
-    score = np.asarray(probs[:, 1], np.float64)
-    of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
-    least = LOG_FLOOR
-    return Cells(
-        low=score,
-        high=score,
-        log_loss=0.0 - np.log(np.maximum(of_label, least)),
-        clipped=(of_label < least) * (1.0 if counts is None else counts),
-        squared_error=2 * np.square(1 - of_label),
-        single=False,
-        summed=cells.summed and cells.is_exact,
-    )
+        Parameters
+        ----------
+        probs : ndarray, shape (n, 2)
+            Output of the map for the mean scores.
+        labels : ndarray of int or bool, shape (n,)
+        counts : ndarray, shape (n,), optional
+            Number of rows in each cell; one if left out.
+        """
+        score = np.asarray(probs[:, 1], np.float64)
+        of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
+        return Cells(
+            low=score,
+            high=score,
+            log_loss=0.0 - np.log(np.maximum(of_label, LOG_FLOOR)),
+            clipped=(of_label < LOG_FLOOR) * (1.0 if counts is None else counts),
+            squared_error=2 * np.square(1 - of_label),
+            summed=self.is_exact,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -672,7 +672,7 @@ def _wide(table: Table) -> WideRows | None:
         return None
     usable = [c for c in table.columns if c.type != "other"]
     for question, classes in _pairs(usable):
-        if (wide := _Long(table, question.name, classes.name).wide()) is not None:
+        if (wide := _by_question(table, question.name, classes.name)) is not None:
             return wide
     return None
 
@@ -736,99 +736,78 @@ def _sorted_by_class(question: Column, classes: Column) -> bool:
 _TRUTH = re.compile("true|truth|correct|right|target|label|actual|gold|observed")
 
 
-class _Long:
-    """A table with a row per question and class, as far as all its rows show that it is one."""
+def _by_question(table: Table, question: str, classes_in: str) -> WideRows | None:
+    """Return a table with a row per question and class with a row per question; None if a question lacks a class, or no column says which one is true."""
+    others = [c for c in table.columns if c.type != "other"]
+    numbers = [c.name for c in others if c.type == "number" and c.name != question]
+    singles = [c.name for c in others if c.name not in numbers]
+    fetched = table.fetch([(name,) for name in numbers], singles)
+    columns = {name: Factor.of(values) for name, values in fetched.columns.items()}
+    questions, classes = columns.pop(question), columns.pop(classes_in)
+    n, k = len(questions.levels), len(classes.levels)
+    at = questions.codes.astype(np.intp) * k + classes.codes
+    if k < 2 or n < 2 or n * k != at.size or np.bincount(at, minlength=n * k).max() > 1:
+        return None
+    MAX_CLASSES.check(k, f"there are {k:,} classes")
+    order = np.empty(n * k, dtype=np.intp)
+    order[at] = np.arange(n * k)
+    rows = order.reshape(n, k)
+    arrays = {n: a[:, 0][rows] for n, a in zip(numbers, fetched.scores, strict=True)}
+    scores = {name: array for name, array in arrays.items() if _are_probabilities(array)}
+    label, used = _true_class(columns, arrays, rows, classes)
+    if not scores or label is None:
+        return None
+    first = rows.min(axis=1)
+    values: dict[str, Any] = {question: questions.take(first), "label": label, **scores}
+    rest = [name for name in (*columns, *arrays) if name not in (*values, used)]
+    left_out = []
+    for name in rest:
+        codes = columns[name].codes[rows] if name in columns else arrays[name]
+        if (codes != codes[:, :1]).any():
+            left_out.append(f"'{short(name)}'")
+        else:
+            values[name] = columns[name].take(first) if name in columns else codes[:, 0]
+    text = (
+        f"each question ('{short(question)}') has a row for each of {k} classes ('{short(classes_in)}'): its {k} probabilities are "
+        f"one row here, {n:,} in all, and '{short(used)}' says which class is true"
+    )
+    notices = [*table.notices, Notice.SCORE_COLUMNS.finding("info", text)]
+    if left_out:
+        verb = "is" if len(left_out) == 1 else "are"
+        text = f"{', '.join(left_out)} {verb} left out: the values differ within a question"
+        notices.append(Notice.LEFT_OUT.finding("info", text))
+    described = [
+        Column(name, "number", np.empty(0), width=k, fields=classes.levels)
+        if name in scores
+        else _column(name, column)
+        for name, column in values.items()
+    ]
+    wide = f"{table.format}, one row per class"
+    of_base = _of_base(table, format=wide, notices=notices)
+    return WideRows(**of_base, columns=tuple(described), values=values, first=first)
 
-    def __init__(self, table: Table, question: str, classes: str) -> None:
-        self.table, self.question, self.classes = table, question, classes
 
-    def wide(self) -> WideRows | None:
-        """Return the table with a row per question; None if a question lacks a class, or no column says which one is true."""
-        others = [c for c in self.table.columns if c.type != "other"]
-        numbers = [c.name for c in others if c.type == "number" and c.name != self.question]
-        singles = [c.name for c in others if c.name not in numbers]
-        fetched = self.table.fetch([(name,) for name in numbers], singles)
-        columns = {name: Factor.of(values) for name, values in fetched.columns.items()}
-        questions, classes = columns.pop(self.question), columns.pop(self.classes)
-        n, k = len(questions.levels), len(classes.levels)
-        at = questions.codes.astype(np.intp) * k + classes.codes
-        if k < 2 or n < 2 or n * k != at.size or np.bincount(at, minlength=n * k).max() > 1:
-            return None
-        MAX_CLASSES.check(k, f"there are {k:,} classes")
-        order = np.empty(n * k, dtype=np.intp)
-        order[at] = np.arange(n * k)
-        rows = order.reshape(n, k)
-        arrays = {n: a[:, 0][rows] for n, a in zip(numbers, fetched.scores, strict=True)}
-        scores = {name: array for name, array in arrays.items() if _are_probabilities(array)}
-        label, used = self._label(columns, arrays, rows, classes)
-        if not scores or label is None:
-            return None
-        first = rows.min(axis=1)
-        values: dict[str, Any] = {self.question: questions.take(first), "label": label, **scores}
-        rest = [name for name in (*columns, *arrays) if name not in (*values, used)]
-        left_out = []
-        for name in rest:
-            codes = columns[name].codes[rows] if name in columns else arrays[name]
-            if (codes != codes[:, :1]).any():
-                left_out.append(f"'{short(name)}'")
-            else:
-                values[name] = columns[name].take(first) if name in columns else codes[:, 0]
-        return self._table(values, scores, classes.levels, used, first, left_out)
-
-    def _label(
-        self,
-        columns: Mapping[str, Factor],
-        arrays: Mapping[str, FloatArray],
-        rows: IntArray,
-        classes: Factor,
-    ) -> tuple[Factor | None, str]:
-        """The true class of each question, and the column that says so."""
-        marks: dict[str, IntArray] = {}
-        for name, column in columns.items():
-            lower = [level.lower() for level in column.levels]
-            if sorted(lower) in _MARKS:
-                marks[name] = (column.codes == lower.index(max(lower)))[rows]
-        marks |= {n: a == 1 for n, a in arrays.items() if np.isin(a, (0, 1)).all()}
-        one = [name for name, mark in marks.items() if (mark.sum(axis=1) == 1).all()]
-        if mark := _of_truth(one):
-            return Factor(marks[mark].argmax(axis=1).astype(np.int32), classes.levels), mark
-        named = [
-            name
-            for name, column in columns.items()
-            if (column.codes[rows] == column.codes[rows[:, :1]]).all()
-            and set(column.levels) <= set(classes.levels)
-        ]
-        label = _of_truth(named)
-        return (columns[label].take(rows[:, 0]) if label else None), label
-
-    def _table(
-        self,
-        values: Mapping[str, Any],
-        scores: Mapping[str, FloatArray],
-        classes: tuple[str, ...],
-        used: str,
-        first: IntArray,
-        left_out: Sequence[str],
-    ) -> WideRows:
-        n, k = len(first), len(classes)
-        text = (
-            f"each question ('{short(self.question)}') has a row for each of {k} classes ('{short(self.classes)}'): its {k} probabilities are "
-            f"one row here, {n:,} in all, and '{short(used)}' says which class is true"
-        )
-        notices = [*self.table.notices, Notice.SCORE_COLUMNS.finding("info", text)]
-        if left_out:
-            verb = "is" if len(left_out) == 1 else "are"
-            text = f"{', '.join(left_out)} {verb} left out: the values differ within a question"
-            notices.append(Notice.LEFT_OUT.finding("info", text))
-        columns = [
-            Column(name, "number", np.empty(0), width=k, fields=classes)
-            if name in scores
-            else _column(name, column)
-            for name, column in values.items()
-        ]
-        wide = f"{self.table.format}, one row per class"
-        of_base = _of_base(self.table, format=wide, notices=notices)
-        return WideRows(**of_base, columns=tuple(columns), values=values, first=first)
+def _true_class(
+    columns: Mapping[str, Factor], arrays: Mapping[str, FloatArray], rows: IntArray, classes: Factor
+) -> tuple[Factor | None, str]:
+    """The true class of each question, and the column that says so."""
+    marks: dict[str, IntArray] = {}
+    for name, column in columns.items():
+        lower = [level.lower() for level in column.levels]
+        if sorted(lower) in _MARKS:
+            marks[name] = (column.codes == lower.index(max(lower)))[rows]
+    marks |= {n: a == 1 for n, a in arrays.items() if np.isin(a, (0, 1)).all()}
+    one = [name for name, mark in marks.items() if (mark.sum(axis=1) == 1).all()]
+    if mark := _of_truth(one):
+        return Factor(marks[mark].argmax(axis=1).astype(np.int32), classes.levels), mark
+    named = [
+        name
+        for name, column in columns.items()
+        if (column.codes[rows] == column.codes[rows[:, :1]]).all()
+        and set(column.levels) <= set(classes.levels)
+    ]
+    label = _of_truth(named)
+    return (columns[label].take(rows[:, 0]) if label else None), label
 
 
 def _of_truth(names: Sequence[str]) -> str:

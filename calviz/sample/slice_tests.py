@@ -222,12 +222,7 @@ def tails_if_calibrated(
     difference, variance = sums.hits - sums.score, sums.variance
     # Half of a usual row's weight, which is 1 for unweighted rows.
     half = quotient(sums.mass, sums.rows, otherwise=0.0) / 2
-    tails = np.stack(
-        [
-            above(difference - half, 0.0, variance, sums.third),
-            above(-difference - half, 0.0, variance, -sums.third),
-        ]
-    )
+    tails = np.stack([above(s * difference - half, 0.0, variance, s * sums.third) for s in (1, -1)])
     small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (variance > 0))
     if sums.weighted is not None and weights is not None and small.size:
         least = LARGE * np.sqrt(variance)
