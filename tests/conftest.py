@@ -87,7 +87,7 @@ def few_resamples() -> Iterator[int]:
 @pytest.fixture
 def usual_resamples(few_resamples: int) -> Iterator[None]:
     """As many resamples as users have."""
-    from calviz.sample.error_bars import RESAMPLES
+    from calviz.core.errors import RESAMPLES
 
     with _resampling(RESAMPLES, few_resamples):
         yield

@@ -174,8 +174,8 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     The decomposition is of the binary Brier score of the chosen reduction, which equals
     miscalibration - discrimination + uncertainty.
     """
-    gain = brier_binary(view) - _fitted_brier(view)
-    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
+    # Rounding aside, it is never below 0.
+    return np.asarray(np.maximum(brier_binary(view) - _fitted_brier(view), 0))
 
 
 @_corp(
@@ -191,8 +191,8 @@ def brier_discrimination(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    gain = brier_uncertainty(view) - _fitted_brier(view)
-    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
+    # Rounding aside, it is never below 0.
+    return np.asarray(np.maximum(brier_uncertainty(view) - _fitted_brier(view), 0))
 
 
 @_corp(
@@ -493,8 +493,8 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
     nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
     """
-    gain = view.log_loss() - _fitted_log(view)
-    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
+    # Negative only by rounding.
+    return np.asarray(np.maximum(view.log_loss() - _fitted_log(view), 0))
 
 
 @_corp_log(
@@ -510,8 +510,8 @@ def nll_discrimination(view: LogSteps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    gain = nll_uncertainty(view) - _fitted_log(view)
-    return np.asarray(np.maximum(gain, 0))  # negative only by rounding
+    # Negative only by rounding.
+    return np.asarray(np.maximum(nll_uncertainty(view) - _fitted_log(view), 0))
 
 
 @_corp_log(

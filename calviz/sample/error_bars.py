@@ -10,7 +10,6 @@ from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Draw, Interval, IntervalMethod, NoiseFloor, Tail
-from calviz.core.errors import RESAMPLES as RESAMPLES
 from calviz.sample.draws import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)

@@ -115,7 +115,7 @@ class Sample:
     bins: BinNumber = DEFAULT_BINS
     scheme: Scheme | None = None
     seed: int = 0
-    resamples: int = error_bars.RESAMPLES
+    resamples: int = errors.RESAMPLES
     split: str | None = None
     where: Where = ()
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)

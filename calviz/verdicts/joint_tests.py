@@ -345,7 +345,22 @@ def joint(sample: Sample) -> Joint:
     # At ties, the first class is predicted.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
     keys = [s.reduction.key for s in views]
-    measure = partial(_measured, views=views, base=base, fold=fold, edges=edges)
+
+    def measure(part: Steps) -> dict[tuple[str, str], FloatArray]:
+        """Compute all statistics of a block of resamples, shape (b,) each, by metric and reduction."""
+        statistics: dict[tuple[str, str], FloatArray] = {}
+        for view in views:
+            own = part if view is base else fold(part)
+            key = view.reduction.key
+            statistics |= {(name, key): value for name, value in _statistics(own, edges[key])}
+        if two:
+            # Brier score and NLL of two classes are the same in both views.
+            statistics["brier", ""] = _brier(part)
+            statistics["nll", ""] = _nll(part, probabilities.LOG_FLOOR)
+        else:
+            statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
+        return statistics
+
     measured = measure(view.as_drawn())
     drawn: dict[tuple[str, str], list[FloatArray]] = {}
     parts = list(calibrated.parts())
@@ -360,7 +375,19 @@ def joint(sample: Sample) -> Joint:
     }
     expected = {name: float(column.mean()) for name, column in columns.items()}
     if not two:
-        _all_classes(sample, values, columns, expected)
+        # NLL and Brier score, if there are probabilities of more than two classes.
+        for number, (key, make) in enumerate(
+            (("nll", negative_log_likelihood), ("brier", squared_error)), start=2
+        ):
+            try:
+                losses = sample.view(make)
+                rng = np.random.default_rng([sample.seed, number])
+                redrawn = redraw(losses, "under_calibration", rng, sample.resamples)
+            except NotAvailable:
+                continue
+            values[key, ""] = float(losses.mean)
+            columns[key, ""] = redrawn.mean
+            expected[key, ""] = float(redrawn.mean.mean())
     names = list(columns)
     signed = [name for name in names if name[0] in ("mcs", "spiegelhalter_z", "nll", "brier")]
     shift = {name: expected[name] if name in signed else 0.0 for name in names}
@@ -384,28 +411,6 @@ _SIDES = ("too_high", "too_low")
 
 def _size(value: FloatArray | float, signed: bool) -> FloatArray:
     return np.asarray(np.abs(value) if signed else value)
-
-
-def _measured(
-    part: Steps,
-    views: tuple[Sample, ...],
-    base: Sample,
-    fold: partial[Steps],
-    edges: dict[str, FloatArray],
-) -> dict[tuple[str, str], FloatArray]:
-    """Compute all statistics of a block of resamples, shape (b,) each, by metric and reduction."""
-    statistics: dict[tuple[str, str], FloatArray] = {}
-    for view in views:
-        own = part if view is base else fold(part)
-        key = view.reduction.key
-        statistics |= {(name, key): value for name, value in _statistics(own, edges[key])}
-    if len(views) == 2:
-        # Brier score and NLL of two classes are the same in both views.
-        statistics["brier", ""] = _brier(part)
-        statistics["nll", ""] = _nll(part, probabilities.LOG_FLOOR)
-    else:
-        statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
-    return statistics
 
 
 def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArray]]:
@@ -458,27 +463,6 @@ def _nll(part: Steps, least: float) -> FloatArray:
     return np.asarray(
         -(part.hits * np.log(s) + (part.count - part.hits) * np.log1p(-s)).sum(axis=-1) / part.n
     )
-
-
-def _all_classes(
-    sample: Sample,
-    values: dict[tuple[str, str], float],
-    columns: dict[tuple[str, str], FloatArray],
-    expected: dict[tuple[str, str], float],
-) -> None:
-    """Add NLL and Brier score, if there are probabilities of more than two classes."""
-    for number, (key, make) in enumerate(
-        (("nll", negative_log_likelihood), ("brier", squared_error)), start=2
-    ):
-        try:
-            view = sample.view(make)
-            rng = np.random.default_rng([sample.seed, number])
-            redrawn = redraw(view, "under_calibration", rng, sample.resamples)
-        except NotAvailable:
-            continue
-        values[key, ""] = float(view.mean)
-        columns[key, ""] = redrawn.mean
-        expected[key, ""] = float(redrawn.mean.mean())
 
 
 def _folded(part: Steps, *, ties_flip: bool) -> Steps:

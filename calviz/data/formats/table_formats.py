@@ -19,7 +19,6 @@ import numpy as np
 
 from calviz.core import errors
 from calviz.core.errors import MAX_JSON, MAX_ROWS, InputError, OptionError, Reading, check_expansion
-from calviz.core.words import PLAIN_CSV
 from calviz.data.csv_dialect import header_at
 from calviz.data.format import (
     Notice,
@@ -395,7 +394,7 @@ def open_workbook(source: Source) -> Table:
     if others := [f"'{short(other)}'" for other in names if other != name]:
         text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: name another one to read it (--sheet, sheet=)"
         notices.append(Notice.LEFT_OUT.finding("info", text))
-    source.style = replace(PLAIN_CSV, encoding="utf-8-sig")  # by whose mark Excel knows it
+    source.style = replace(source.style, encoding="utf-8-sig")  # by whose mark Excel knows it
     tool = f"Excel, sheet '{short(name)}'"
     return reshaped(arrow_rows(data, "the sheet has", format=tool, named=named, notices=notices))
 

@@ -25,7 +25,7 @@ from calviz.core.entry_specs import (
     MetricResult,
     shown_first,
 )
-from calviz.core.errors import CalvizError, NotAvailable, worst_first
+from calviz.core.errors import RESAMPLES, CalvizError, NotAvailable, worst_first
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     ENDED,
@@ -41,7 +41,7 @@ from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
-from calviz.sample.error_bars import LEVEL, RESAMPLES
+from calviz.sample.error_bars import LEVEL
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
