@@ -741,8 +741,7 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> ZeroFloor:
 
 def true_zeros(probs: FloatArray, labels: IntArray) -> int:
     """Count the rows whose true class has a score of 0, from scores (n, K) and labels (n,)."""
-    true_probs = probs[np.arange(labels.size), labels]
-    return int(np.count_nonzero(true_probs <= 0))
+    return int(np.count_nonzero(probs[np.arange(labels.size), labels] <= 0))
 
 
 def chosen_floor(probs: FloatArray, labels: IntArray) -> float:

@@ -519,7 +519,8 @@ class _Builder:
         truth = np.zeros(len(score), np.int32) if right.truth is None else right.truth
         hits = np.where(right.missing, -1, right.correct)
         columns = self._columns(fetched, right.missing, truth, hits)
-        own = self._as_they_are(ScoreColumns((layout.score,), (), "probabilities", 1))
+        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
+        own = self._as_they_are(scores)
         if layout.log:
             score, own = np.exp(score), ()
             text = f"'{short(layout.score)}' holds logarithms: confidences are their exponentials"
@@ -527,54 +528,47 @@ class _Builder:
         elif "percent" not in self.options.repair and roles.are_percentages(score):
             score, own = score / 100, ()
             self.notices.append(Notice.CONVERTED.finding("info", roles.PERCENT_WORDS))
+
+        def of_model(
+            model: str, part: IntArray | None, keep: BoolArray | None
+        ) -> ConfidencePredictions:
+            """Make the predictions of one model, of the rows to keep, or of its part of them; whether those without labels are right means nothing."""
+            correct, truth, predicted = right.correct, right.truth, right.predicted
+            rows, held, taken = _rows_of(part, keep), score, columns
+            if rows is not None:
+                held, correct = score[rows], correct[rows]
+                truth = None if truth is None else np.maximum(truth[rows], 0)
+                predicted = None if predicted is None else np.maximum(predicted[rows], 0)
+                taken = rows_taken(columns, rows)
+            _, array = self._repaired(scores, held[:, None])
+            try:
+                predictions = ConfidencePredictions(
+                    confidence=array[:, 0],
+                    correct=correct,
+                    labels=truth,
+                    predicted=predicted,
+                    class_names=right.class_names,
+                    name=model,
+                    **taken,
+                )
+            except InputError as error:
+                if part is not None:  # the rows of all models are counted
+                    rows = _rows_of(None, keep)
+                    _, array = self._repaired(
+                        scores, score[:, None] if rows is None else score[rows, None]
+                    )
+                problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
+                raise problem.explain(error) from None
+            vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
+            return predictions
+
         models: dict[str, Dataset] = {}
         for model, part in (self.parts or {self.name: None}).items():
             self.own[model] = own
-            make = partial(self._of_confidences, score, layout, right, columns, model, part)
+            make = partial(of_model, model, part)
             models[model] = make(self.kept)
             self._leave_out(model, make)
         return self._built(models, right.form)
-
-    def _of_confidences(
-        self,
-        score: FloatArray,
-        layout: Confidence,
-        right: roles.Right,
-        columns: dict[str, Any],
-        model: str,
-        part: IntArray | None,
-        keep: BoolArray | None,
-    ) -> ConfidencePredictions:
-        """Make the predictions of one model, of the rows to keep, or of its part of them; whether those without labels are right means nothing."""
-        correct, truth, predicted = right.correct, right.truth, right.predicted
-        rows, held = _rows_of(part, keep), score
-        if rows is not None:
-            held, correct = score[rows], correct[rows]
-            truth = None if truth is None else np.maximum(truth[rows], 0)
-            predicted = None if predicted is None else np.maximum(predicted[rows], 0)
-            columns = rows_taken(columns, rows)
-        scores = ScoreColumns((layout.score,), (), "probabilities", 1)
-        _, array = self._repaired(scores, held[:, None])
-        try:
-            predictions = ConfidencePredictions(
-                confidence=array[:, 0],
-                correct=correct,
-                labels=truth,
-                predicted=predicted,
-                class_names=right.class_names,
-                name=model,
-                **columns,
-            )
-        except InputError as error:
-            if part is not None:  # the rows of all models are counted
-                rows = _rows_of(None, keep)
-                _, array = self._repaired(
-                    scores, score[:, None] if rows is None else score[rows, None]
-                )
-            problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
-            raise problem.explain(error) from None
-        vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
-        return predictions
 
     def _right(self, fetched: Fetched, layout: Confidence) -> roles.Right:
         truth = predicted = None

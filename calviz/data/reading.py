@@ -703,8 +703,7 @@ def one_model(loaded: Loaded, model: str | None) -> Dataset:
 
 
 def _stem(name: str) -> str:
-    stem = name.removesuffix(".gz")
-    return Path(stem).stem or name
+    return Path(name.removesuffix(".gz")).stem or name
 
 
 # ---- The sample data sets that ship with calviz.

@@ -127,14 +127,16 @@ class AutomaticRecalibrator(FlooredRecalibrator):
         self._choose(tried, held_out, own)
         self._fit_parts(array, labels, weights)
 
+    def _candidates(self, classes: int) -> list[RecalibratorSpec]:
+        """Return the uncalibrated model, and every method that is tried with this number of classes."""
+        return [s for s in RECALIBRATORS if s.key == UNCALIBRATED or s.mixed_up_to >= classes]
+
     def _held_out(
         self, array: FloatArray, labels: IntArray, weights: FloatArray
     ) -> tuple[list[RecalibratorSpec], list[HeldOut]]:
         """Return the methods that could be fitted on all folds, and their held-out probabilities for each division into folds."""
         rng = np.random.default_rng(SEED)
-        # The uncalibrated model, and every method that is tried with this number of classes.
-        k = array.shape[1]
-        specs = [s for s in RECALIBRATORS if s.key == UNCALIBRATED or s.mixed_up_to >= k]
+        specs = self._candidates(array.shape[1])
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
         self._behind: dict[str, tuple[list[str], FloatArray]] = {}

@@ -859,8 +859,7 @@ def _refitted(_: Sample, view: HeldOutLoss) -> entry_specs.Redrawn:
         if rows.cluster is None:
             return view.under_calibration(rng, size)
         assert view.redraw is not None
-        mean = view.redraw(rng, size, rows=rows)
-        return HeldOutLoss(mean, view.of_rows, params=view.params)
+        return HeldOutLoss(view.redraw(rng, size, rows=rows), view.of_rows, params=view.params)
 
     return draw
 

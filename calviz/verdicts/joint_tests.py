@@ -158,8 +158,7 @@ def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
     """Collect the evidence on a sample and, with two classes and rows enough, on their other view (`tested_views`)."""
     if sample.data.rows < MIN_ROWS:
         return (_evidence_of(sample, None),)
-    tests = sample.once(joint)
-    return tuple(_evidence_of(view, tests) for view in tested_views(sample))
+    return tuple(_evidence_of(view, sample.once(joint)) for view in tested_views(sample))
 
 
 @claim(

@@ -839,5 +839,4 @@ def _with_interval(part: Sample, key: str) -> tuple[float, float, float]:
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
-    record = watch.to_dict()
-    return tuple(value for key, value in record.items() if key != "looks")
+    return tuple(value for key, value in watch.to_dict().items() if key != "looks")

@@ -150,8 +150,7 @@ def check_size(header: Header, present: int, name: str) -> None:
 
 def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
     """Return the float type in which numbers of a dtype are kept: float32 for up to single precision, else float64."""
-    small = dtype.kind == "f" and dtype.itemsize <= 4
-    return np.float32 if small else np.float64
+    return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
 def _bytes(array: npt.NDArray[Any]) -> memoryview:
