@@ -362,14 +362,17 @@ def print_models(comparison: ModelComparison) -> None:
     show()
     for metric in comparison.pairs:
         if metric in shown:
-            ranks = comparison.ranks(metric).items()
-            texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
+            best, texts = comparison.ranking(metric)[0], []
+            for name, rank in comparison.ranks(metric).items():
+                apart = comparison.difference(metric, name, best)
+                by = " {} ({} to {})".format(*map(decimal, apart.shown)) if apart else ""
+                texts.append(f"{rank}. {short_name(name)}{by}")
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
         if text:
             show(text)
     if ranked_by(comparison):
-        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
+        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account); beside it, the difference from the best with its interval."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))
 

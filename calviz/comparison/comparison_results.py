@@ -13,6 +13,7 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRA
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.sample.slices import Slice
 from calviz.verdicts.evaluation import Verdict, Written, name_of, quoted, value_text
 from calviz.verdicts.sentence import judged, where_off
 
@@ -350,6 +351,8 @@ class Comparison(Compared[MethodResult]):
         The columns and values of that slice, with the edges of numbers that its map has.
     off_class : str
         The class whose probability is off there; "" if that is the score.
+    named : tuple of Slice
+        As in `Plan`.
     moved : str
         That these are not those of the verdict; "" if they are.
     slice_options : mapping
@@ -375,6 +378,7 @@ class Comparison(Compared[MethodResult]):
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
     off_class: str = ""
+    named: tuple[Slice, ...] = ()
     moved: str = ""
     slice_options: Mapping[str, Any] = field(default_factory=dict)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
