@@ -317,16 +317,13 @@ def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = N
     console().print(_method_table(comparison, columns, criterion))
     show()
     if criterion is not None:
-        show(
-            f"Against uncalibrated: by {METRICS[criterion].label}; {comparison_results.AGAINST_WORDS}.",
-            "dim",
-        )
+        by = METRICS[criterion].label
+        show(f"Against uncalibrated: by {by}; {comparison_results.AGAINST_WORDS}.", "dim")
     show(f"{comparison_results.gain_words('>=')}.", "dim")
     for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
-            show(
-                f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}", "dim"
-            )
+            text = f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}"
+            show(text, "dim")
     if comparison.tied:
         show(f"Ties: {comparison_results.refit_words(comparison.refits)}.", "dim")
     print_remarks(comparison.remarks(columns))

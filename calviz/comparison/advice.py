@@ -280,8 +280,11 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
     if result.recalibrator is None:
         # Under cross-fitting there are several maps.
         corrects = not still_off_words(comparison[UNCALIBRATED].calibrated, result.calibrated)
-    few = f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
-    return "" if corrects else few
+    return (
+        ""
+        if corrects
+        else f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
+    )
 
 
 def _among(
@@ -485,14 +488,13 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
 def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     """Say what a map changes besides, and what stays off."""
     before, after = comparison[UNCALIBRATED].calibrated, result.calibrated
-    changed = result.predictions_changed
-    of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
+    of = f"{result.predictions_changed:,} of {comparison.evaluation.rows:,} rows"
     columns = getattr(result.recalibrator, "needed_columns", ())
     sentences = (
         comparison.moved * result.is_of_slice,
         _in_slice(comparison, result.key, result.key)[0],
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
-        f"The map changes the predicted class of {of}." if changed else "",
+        f"The map changes the predicted class of {of}." if result.predictions_changed else "",
         "" if result.is_of_slice else still_off_words(before, after, comparison.named, most=None),
         moved_words(result.key, before, after),
     )

@@ -805,9 +805,8 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
         best, *tied = of.tied_with_best(metric)
         if len(tied) == len(of.ranking(metric)) - 1:
             return f"the models are not told apart{state and ' as they are'}"
-        beside = (
-            f", not told apart from {words.listed([short[name] for name in tied])}" if tied else ""
-        )
+        others = words.listed([short[name] for name in tied])
+        beside = f", not told apart from {others}" * bool(tied)
         return f"'{short[best]}' {'leads' if tied else 'is best'}{state}{beside}"
 
     return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
@@ -868,9 +867,8 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (
-            words.decimal(v, words.decimals_for(*shown, least=4, most=9)) for v in shown
-        )
+        decimals = words.decimals_for(*shown, least=4, most=9)
+        value, low, high = (words.decimal(number, decimals) for number in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {words.amount(value)} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 

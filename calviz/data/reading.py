@@ -425,9 +425,8 @@ def _asked(
 def _without_means(error: InputError) -> InputError:
     """The question without the means of its answers, which may depend on an answer before them."""
     means = r" \([^()]*\b(expected|mean confidence) .*\)$"
-    return error.but(
-        readings=[replace(a, label=re.sub(means, "", a.label)) for a in error.readings]
-    )
+    readings = [replace(a, label=re.sub(means, "", a.label)) for a in error.readings]
+    return error.but(readings=readings)
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
