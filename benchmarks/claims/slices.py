@@ -868,20 +868,35 @@ for case, how, at_most in (
 
 
 def after_map(
-    rng: np.random.Generator, of_region: float, of_others: float
-) -> tuple[Sample, Sample]:
-    """Scores 0.8 logits too low in one region, 0.2 in the others, and the same after a map that adds to their logits."""
-    before = one_region(rng, off=0.6, all_off=0.2)
-    z, inside = logit(before.scored.score), np.asarray(rows_where(before.data, (("region", "0"),)))
-    score = expit(z + np.where(inside, of_region, of_others))
-    after = replace(before.data, probs=np.stack([1 - score, score], axis=1))
-    return before, before.with_data(after)
+    rng: np.random.Generator, of_region: float, of_others: float, *, since: int = 0
+) -> tuple[Predictions, Predictions, tuple[Slice, ...]]:
+    """Scores 0.8 logits too low in one region, 0.2 in the others, the same after a map that adds to their logits, and the slices named on more rows.
+
+    With `since`, these are the last ones of 20,000, before which the region is 0.6 logits too low and no other; since then all scores are 0.6 higher, so that the region is right.
+    """
+    whole = one_region(rng, off=0.6, all_off=0.2, **({"n": 20_000} if since else {}))
+    later = np.arange(whole.data.n) >= (whole.data.n - since if since else 0)
+    shown = moved_by(whole.data, np.where(later, 0.8 if since else 0.0, 0.2))
+    found = usual_slices(Sample(shown, "positive")) if since else None
+    before = shown.take(np.flatnonzero(later))
+    inside = np.asarray(rows_where(before, (("region", "0"),)))
+    after = moved_by(before, np.where(inside, of_region, of_others))
+    return before, after, found.named if found else ()
 
 
-for case, by, at_least in (
-    ("set right, 8,000 rows", (0.8, 0.2), None),
-    ("half set right, 8,000 rows", (0.4, 0.2), 0.9),
-    ("all rows moved alike, 8,000 rows", (0.3, 0.3), 0.9),
+def moved_by(data: Predictions, by: FloatArray) -> Predictions:
+    """The same rows with another number added to the logits."""
+    score = expit(logit(data.probs[:, 1]) + by)
+    return replace(data, probs=np.stack([1 - score, score], axis=1))
+
+
+for case, by, since, at_least in (
+    ("set right, 8,000 rows", (0.8, 0.2), 0, None),
+    ("half set right, 8,000 rows", (0.4, 0.2), 0, 0.9),
+    ("all rows moved alike, 8,000 rows", (0.3, 0.3), 0, 0.9),
+    ("named on 20,000 rows, the last 8,000 set right", (0.0, -0.6), 8_000, None),
+    ("named on 20,000 rows, the last 2,000 set right", (0.0, -0.6), 2_000, None),
+    ("named on 20,000 rows, the last 8,000 moved alike", (-0.5, -0.5), 8_000, 0.9),
 ):
 
     @simulation(
@@ -891,21 +906,23 @@ for case, by, at_least in (
         at_most=0.05 if at_least is None else None,
         at_least=at_least,
     )
-    def _(rng: np.random.Generator, by: tuple[float, float] = by) -> bool:
-        before, after = after_map(rng, *by)
-        return bool(still_off_words(before.data, after.data))
+    def _(rng: np.random.Generator, by: tuple[float, float] = by, since: int = since) -> bool:
+        before, after, named = after_map(rng, *by, since=since)
+        return bool(still_off_words(before, after, named))
 
     if at_least is not None:
 
         @simulation("still-off", "its size said too large, of the true one", case, at_most=0.1)
-        def _(rng: np.random.Generator, by: tuple[float, float] = by) -> float | None:
-            before, after = after_map(rng, *by)
-            words = still_off_words(before.data, after.data)
+        def _(
+            rng: np.random.Generator, by: tuple[float, float] = by, since: int = since
+        ) -> float | None:
+            before, after, named = after_map(rng, *by, since=since)
+            words = still_off_words(before, after, named)
             if "region = 0," not in words:
                 return None
-            inside = np.asarray(rows_where(before.data, (("region", "0"),)))
-            score = after.scored.score[inside]
-            true = (expit(logit(score) + 0.8 - by[0]) - score).mean()
+            score = after.probs[np.asarray(rows_where(before, (("region", "0"),))), 1]
+            off = (0.0 if since else 0.8) - by[0]
+            true = (expit(logit(score) + off) - score).mean()
             return float(re.search(r"about ([\d.]+) points too low", words)[1]) / 100 / true - 1
 
 

@@ -44,6 +44,7 @@ from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.sample import QUICK_RESAMPLES, where_words
+from calviz.sample.slices import usual_slices
 from calviz.verdicts.analysis import evaluate
 
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
@@ -149,6 +150,8 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, settings = choice.fit_rows.data, choice.settings
     kept, judged = kept_comparisons(), choice.fit_rows.rows.judged_of(data)
+    # What Overview names may be too few of these rows to be named on them.
+    overview = replace(settings, where=()).sample if settings.where else None
 
     def run(job: Job) -> ComparisonOutcome:
         def progress(result: MethodResult, done: int, total: int) -> None:
@@ -159,8 +162,9 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
 
         comparison = kept.get(choice.key, judged) if kept else None
         if comparison is None:
+            found = overview and usual_slices(overview)
             comparison = carry_out(
-                choice.plan,
+                replace(choice.plan, named=found.named if found else ()),
                 data,
                 progress=progress,
                 activity=lambda key, doing: job.doing(f"{RECALIBRATORS[key].label} · {doing}"),

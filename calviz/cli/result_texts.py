@@ -317,16 +317,13 @@ def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = N
     console().print(_method_table(comparison, columns, criterion))
     show()
     if criterion is not None:
-        show(
-            f"Against uncalibrated: by {METRICS[criterion].label}; {comparison_results.AGAINST_WORDS}.",
-            "dim",
-        )
+        by = METRICS[criterion].label
+        show(f"Against uncalibrated: by {by}; {comparison_results.AGAINST_WORDS}.", "dim")
     show(f"{comparison_results.gain_words('>=')}.", "dim")
     for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
-            show(
-                f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}", "dim"
-            )
+            text = f"{METRICS[key].label}: {comparison_results.TIED_WORDS}: {', '.join(names)}"
+            show(text, "dim")
     if comparison.tied:
         show(f"Ties: {comparison_results.refit_words(comparison.refits)}.", "dim")
     print_remarks(comparison.remarks(columns))
@@ -362,14 +359,17 @@ def print_models(comparison: ModelComparison) -> None:
     show()
     for metric in comparison.pairs:
         if metric in shown:
-            ranks = comparison.ranks(metric).items()
-            texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
+            best, texts = comparison.ranking(metric)[0], []
+            for name, rank in comparison.ranks(metric).items():
+                apart = comparison.difference(metric, name, best)
+                by = " {} ({} to {})".format(*map(decimal, apart.shown)) if apart else ""
+                texts.append(f"{rank}. {short_name(name)}{by}")
             show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
         if text:
             show(text)
     if ranked_by(comparison):
-        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
+        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account); beside it, the difference from the best with its interval."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))
 

@@ -18,7 +18,7 @@ from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, rows_where, where_words
-from calviz.sample.slices import judging, usual_slices
+from calviz.sample.slices import Slice, judging, usual_slices
 from calviz.verdicts.watching import watched
 
 
@@ -242,8 +242,8 @@ def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: boo
 def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
     """Whether a method leaves the slice off that no map of all rows repairs alone, as none repairs one `since` a change."""
     before, after = (comparison[key].calibrated for key in (UNCALIBRATED, chosen))
-    stays = since or chosen == UNCALIBRATED or still_off_words(before, after)
-    return bool(comparison.alone and stays)
+    stays = since or (chosen == UNCALIBRATED and not comparison.named)
+    return bool(comparison.alone and (stays or still_off_words(before, after, comparison.named)))
 
 
 def _rather(comparison: Comparison, own: str, chosen: str, name: str) -> str:
@@ -280,8 +280,11 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
     if result.recalibrator is None:
         # Under cross-fitting there are several maps.
         corrects = not still_off_words(comparison[UNCALIBRATED].calibrated, result.calibrated)
-    few = f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
-    return "" if corrects else few
+    return (
+        ""
+        if corrects
+        else f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
+    )
 
 
 def _among(
@@ -392,19 +395,22 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
 @claim(
     "still-off",
     says="Where topic = legal, scores stay off: about 19.1 points too high",
-    chosen="the slices that are named before the map",
+    chosen="the slices that are named before the map, on these rows or on more of the file",
     adjusted="their tests after the map at 0.5 % together (Bonferroni); the gap less what its choice makes of noise (Zhong & Prentice 2008)",
 )
 def still_off_words(
-    before: Dataset | None, after: Dataset | None, *, all_named: bool = False
+    before: Dataset | None,
+    after: Dataset | None,
+    more: tuple[Slice, ...] = (),
+    most: int | None = 1,
 ) -> str:
-    """Say how far the slice that is named before a map is off after it, or the first of all that are named; "" if that is not beyond chance."""
+    """Say how far the slice that is named before a map is off after it, or the first of so many (None: of all) and of those named on `more` rows; "" if that is not beyond chance."""
     if before is None or after is None:
         return ""
     found = usual_slices(Sample.of(before))
-    if found is None or not found.named:
+    if found is None:
         return ""
-    named = found.named if all_named else found.off[:1]
+    named = {s.where: s for s in (*found.named[:most], *more)}.values()
     for first in named:
         then = usual_slices(judging(Sample.of(after), first.of_class))
         measured = then.slices if then else ()
@@ -412,7 +418,9 @@ def still_off_words(
         if left is not None and left.p_value <= found.rate / len(named):
             where, _ = found.place(first)
             gap = left.gap - (first.gap - first.expected)
-            return f"Where {where}, scores stay off: {words.expected_gap(gap)}."
+            # What is named on more rows may not be off on these before the map.
+            stay = "stay" if first.where in {s.where for s in found.named} else "are then"
+            return f"Where {where}, scores {stay} off: {words.expected_gap(gap)}."
     return ""
 
 
@@ -479,16 +487,16 @@ def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
 
 def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]:
     """Say what a map changes besides, and what stays off."""
-    changed, before = result.predictions_changed, comparison[UNCALIBRATED].calibrated
-    of = f"{changed:,} of {comparison.evaluation.rows:,} rows"
+    before, after = comparison[UNCALIBRATED].calibrated, result.calibrated
+    of = f"{result.predictions_changed:,} of {comparison.evaluation.rows:,} rows"
     columns = getattr(result.recalibrator, "needed_columns", ())
     sentences = (
         comparison.moved * result.is_of_slice,
         _in_slice(comparison, result.key, result.key)[0],
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
-        f"The map changes the predicted class of {of}." if changed else "",
-        "" if result.is_of_slice else still_off_words(before, result.calibrated, all_named=True),
-        moved_words(result.key, before, result.calibrated),
+        f"The map changes the predicted class of {of}." if result.predictions_changed else "",
+        "" if result.is_of_slice else still_off_words(before, after, comparison.named, most=None),
+        moved_words(result.key, before, after),
     )
     return tuple(filter(None, sentences))
 

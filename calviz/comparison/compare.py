@@ -43,6 +43,7 @@ from calviz.sample.sample import (
     rows_where,
     where_words,
 )
+from calviz.sample.slices import Slice
 from calviz.verdicts import analysis
 from calviz.verdicts.row_checks import unchanged_rows
 from calviz.verdicts.sentence import judged
@@ -58,6 +59,8 @@ class Plan:
         Which are the fitting rows and the evaluation rows.
     metrics : tuple of str, optional
         Keys; if left out, all metrics, where `compare` has only those shown in the tables of a comparison.
+    named : tuple of Slice
+        Slices that the verdict names on the rows that the data are a part of.
     methods, reduction, bins, scheme, ci, resamples, refits, options
         As in `compare`.
     """
@@ -72,6 +75,7 @@ class Plan:
     resamples: int = RESAMPLES
     refits: int = 0
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    named: tuple[Slice, ...] = ()
 
     def __post_init__(self) -> None:
         if self.refits < 0 or self.refits == 1:
@@ -396,6 +400,7 @@ class _Judging:
             directions={key: METRICS[key].direction for key in measured},
             tied=tied,
             refits=plan.refits if plan.ci else 0,
+            named=plan.named,
         )
 
     def paired(self, results: dict[str, MethodResult], stop: Callable[[], bool]) -> Paired | None:
@@ -436,9 +441,13 @@ class _Judging:
                     alone = verdict.own_map(where_words(where))
                     others = unchanged_rows(sample)
                     places = others is None or not judged(others).beyond_noise
+                beside = self.plan.named[:1] if not where else ()
+                for one in beside:
+                    # A map of all rows may take it off.
+                    where, alone = one.where, verdict.own_map(where_words(one.where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
-                if not where or verdict.others_off:
+                if not where or beside or verdict.others_off:
                     return found, ()
                 with suppress(CalvizError):  # confidences have no losses
                     found["off_where"] = moved = self._moved_edges(where)
@@ -616,12 +625,12 @@ def _resampled_rows(data: Dataset, rows: IntArray, rng: np.random.Generator) -> 
 
 
 #: Raised whenever a result of this version would read differently.
-_FORMAT = 9
+_FORMAT = 10
 _RECORD = "record"
 _CLASSES = {
     cls.__name__: cls
     for cls in (
-        Comparison, MethodResult, entry_specs.MetricResult, Difference, comparison_results.Advice, RowsUsed, entry_specs.Interval, NoiseFloor,
+        Comparison, MethodResult, entry_specs.MetricResult, Difference, comparison_results.Advice, RowsUsed, entry_specs.Interval, NoiseFloor, Slice,
     )
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRA
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
+from calviz.sample.slices import Slice
 from calviz.verdicts.evaluation import Verdict, Written, name_of, quoted, value_text
 from calviz.verdicts.sentence import judged, where_off
 
@@ -350,6 +351,8 @@ class Comparison(Compared[MethodResult]):
         The columns and values of that slice, with the edges of numbers that its map has.
     off_class : str
         The class whose probability is off there; "" if that is the score.
+    named : tuple of Slice
+        As in `Plan`.
     moved : str
         That these are not those of the verdict; "" if they are.
     slice_options : mapping
@@ -375,6 +378,7 @@ class Comparison(Compared[MethodResult]):
     alone: str = ""
     off_where: tuple[tuple[str, str], ...] = ()
     off_class: str = ""
+    named: tuple[Slice, ...] = ()
     moved: str = ""
     slice_options: Mapping[str, Any] = field(default_factory=dict)
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -801,9 +805,8 @@ def after_map_words(comparison: ModelComparison, metric: str) -> str:
         best, *tied = of.tied_with_best(metric)
         if len(tied) == len(of.ranking(metric)) - 1:
             return f"the models are not told apart{state and ' as they are'}"
-        beside = (
-            f", not told apart from {words.listed([short[name] for name in tied])}" if tied else ""
-        )
+        others = words.listed([short[name] for name in tied])
+        beside = f", not told apart from {others}" * bool(tied)
         return f"'{short[best]}' {'leads' if tied else 'is best'}{state}{beside}"
 
     return f"By {METRICS[metric].label}, {lead(comparison, ' as it is')}; after {method} of each, {lead(after, '')}."
@@ -864,9 +867,8 @@ def map_words(comparison: ModelComparison) -> tuple[str, ...]:
         best, second = after.ranking(key)[:2]
         apart = after.pairs[key].get((second, best)) or after.pairs[key][best, second].turned
         shown = [after.column(key).written.scale * number for number in apart.shown]
-        value, low, high = (
-            words.decimal(v, words.decimals_for(*shown, least=4, most=9)) for v in shown
-        )
+        decimals = words.decimals_for(*shown, least=4, most=9)
+        value, low, high = (words.decimal(number, decimals) for number in shown)
         map_ += f" The {METRICS[key].label} of '{second}' is then {words.amount(value)} above that of '{best}' ({low} to {high}, {after.interval_words(key)})."
     return (*said.values(), map_) if said else ()
 

@@ -405,8 +405,11 @@ def _asked(
                 each[-1] = _asked(further, source, answered, before)
         except errors.CalvizError:
             return [error]
-    of_all = [[(q.what, q.answers) for q in one] for one in each]
-    same = [q for one in each[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+    for them in (each, [[*map(_without_means, one)] for one in each]):
+        of_all = [[(q.what, q.answers) for q in one] for one in them]
+        same = [q for one in them[:1] for q in one if all((q.what, q.answers) in a for a in of_all)]
+        if same:
+            break
     own, ways = iter(each), []
     for way in error.readings:
         asked = () if way.no_labels else next(own)
@@ -417,6 +420,13 @@ def _asked(
                 way = errors.Reading.joined([way, replace(q.answers[0], label=words)])
         ways.append(way)
     return [error.but(readings=ways), *same]
+
+
+def _without_means(error: InputError) -> InputError:
+    """The question without the means of its answers, which may depend on an answer before them."""
+    means = r" \([^()]*\b(expected|mean confidence) .*\)$"
+    readings = [replace(a, label=re.sub(means, "", a.label)) for a in error.readings]
+    return error.but(readings=readings)
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
@@ -529,7 +539,7 @@ def _by_fit(error: InputError, table: Table, options: ReadingOptions, name: str)
 
 
 def _means(loaded: Loaded) -> str:
-    """Mean score and share of hits, by weight: of the second of two classes, else of the predicted one."""
+    """Mean score and share of hits of the first model, by weight: of the second of two classes, else of the predicted one."""
     data = loaded.first
     if isinstance(data, ConfidencePredictions):
         parts = {"mean confidence": data.confidence, "accuracy": data.correct}
@@ -542,7 +552,8 @@ def _means(loaded: Loaded) -> str:
         for name, each in parts.items()
     }
     decimals = decimals_for(*(100 * mean for mean in means.values()))
-    return ", ".join(f"{name} {percent(mean, decimals)}" for name, mean in means.items())
+    of = f"{short(next(iter(loaded.models)))}: " * (len(loaded.models) > 1)
+    return of + ", ".join(f"{name} {percent(mean, decimals)}" for name, mean in means.items())
 
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:

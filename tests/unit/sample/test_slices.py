@@ -907,6 +907,13 @@ def test_where_a_slice_stays_off_after_a_map_is_said():
     assert still_off_words(before, after(whole)) == still_off_words(None, None) == ""
     fine = one_region(np.random.default_rng(9)).data
     assert still_off_words(fine, fine) == ""
+    # What is named on more rows is said of a map that takes it off, and not of one that leaves it.
+    named = usual_slices(Sample(before, "positive")).named
+    assert still_off_words(after(whole), after(whole), named) == ""
+    said = still_off_words(after(whole), before, named)
+    assert re.fullmatch(
+        r"Where region = 0, scores are then off: about \d\d\.\d points too low\.", said
+    )
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():
