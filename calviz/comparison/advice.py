@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -280,11 +280,8 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
     if result.recalibrator is None:
         # Under cross-fitting there are several maps.
         corrects = not still_off_words(comparison[UNCALIBRATED].calibrated, result.calibrated)
-    return (
-        ""
-        if corrects
-        else f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
-    )
+    few = f"{label} does not correct by {listed(columns)}: the fitting rows do not show that it differs."
+    return "" if corrects else few
 
 
 def _among(
@@ -399,10 +396,7 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
     adjusted="their tests after the map at 0.5 % together (Bonferroni); the gap less what its choice makes of noise (Zhong & Prentice 2008)",
 )
 def still_off_words(
-    before: Dataset | None,
-    after: Dataset | None,
-    more: tuple[Slice, ...] = (),
-    most: int | None = 1,
+    before: Dataset | None, after: Dataset | None, more: Sequence[Slice] = (), most: int | None = 1
 ) -> str:
     """Say how far the slice that is named before a map is off after it, or the first of so many (None: of all) and of those named on `more` rows; "" if that is not beyond chance."""
     if before is None or after is None:

@@ -442,9 +442,9 @@ class _Judging:
                     others = unchanged_rows(sample)
                     places = others is None or not judged(others).beyond_noise
                 beside = self.plan.named[:1] if not where else ()
-                for one in beside:
+                if beside:
                     # A map of all rows may take it off.
-                    where, alone = one.where, verdict.own_map(where_words(one.where))
+                    where, alone = beside[0].where, verdict.own_map(where_words(beside[0].where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
                 if not where or beside or verdict.others_off:

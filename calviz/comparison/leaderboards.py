@@ -15,9 +15,8 @@ from calviz.comparison import arena_results
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, ResultTable
 from calviz.core import errors, p_values
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
-from calviz.core.entry_specs import Interval
+from calviz.core.entry_specs import LEVEL, Interval
 from calviz.core.words import counted, listed
-from calviz.sample.error_bars import LEVEL
 
 #: Prefix of benchmarks with a board of their own: few methods finish on a thousand classes.
 APART = "imagenet"

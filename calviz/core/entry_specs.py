@@ -392,6 +392,10 @@ class Metric(MetricFacts[Any]):
         return parameters_of(self.view)
 
 
+#: Default level of intervals.
+LEVEL = 0.95
+
+
 class Interval(NamedTuple):
     """An interval that always contains its value; from the bootstrap unless its method says otherwise."""
 

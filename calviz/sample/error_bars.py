@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import LEVEL as LEVEL
 from calviz.core.entry_specs import Draw, Interval, IntervalMethod, NoiseFloor, Tail
 from calviz.sample.draws import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
 E = TypeVar("E", float, FloatArray)
-#: Default level of intervals.
-LEVEL = 0.95
 #: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
 FEWEST_CLUSTERS = 8
 #: Fewer hits, or misses, do not show by resamples how much they vary: the interval of a gap is that of their share (Clopper & Pearson 1934).

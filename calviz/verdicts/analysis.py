@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 from calviz.core import entry_specs, errors
-from calviz.core.entry_specs import CHECKS, METRICS, Check, Conventions, Metric, Parameter
+from calviz.core.entry_specs import CHECKS, LEVEL, METRICS, Check, Conventions, Metric, Parameter
 from calviz.core.errors import RESAMPLES, Finding, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.words import within_sentence
 from calviz.metrics.other_libraries import measured_conventions
-from calviz.sample.error_bars import LEVEL
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_options
 from calviz.sample.true_classes import class_table

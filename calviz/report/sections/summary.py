@@ -18,6 +18,7 @@ from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import (
+    LEVEL,
     METRICS,
     RECALIBRATORS,
     UNCALIBRATED,
@@ -41,7 +42,6 @@ from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
-from calviz.sample.error_bars import LEVEL
 from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
