@@ -239,7 +239,7 @@ def _costs_table(figures: tuple[Decision, ...]) -> None:
             "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
             "confidence ≥": [kept_from(rule).removeprefix("confidence ≥ ") for rule in rules],
             "referred": [percent(rule.referred_share) for rule in rules],
-            "accuracy of the kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
+            "accuracy kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
         }
     )
     if len(figures) > 1:

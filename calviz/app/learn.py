@@ -110,7 +110,7 @@ def draw_page() -> None:
         draw_entries()  # first: a link to one of them shows it
         draw_three_models()
         when, words, limits, references = st.tabs(
-            ["Which number when", "Glossary", "Limits", "References"], width=760
+            ["Which number when", "Glossary", "Limits", "References"], key="calviz.prose"
         )
         with when:
             for question in QUESTIONS:

@@ -276,7 +276,7 @@ def _pictures(comparison: Comparison, lead: str) -> dict[str, str]:
 def _styled(
     frame: pd.DataFrame, comparison: Comparison, columns: Sequence[ComparisonColumn], lead: str
 ) -> Any:
-    """Return the table with the best in bold and the second in italics, with pictures of the leading metric but on a phone; all texts are escaped."""
+    """Return the table with the best in bold and the second in italics, with pictures of the leading metric where there is room; all texts are escaped."""
     row_of = {label: row for row, label in enumerate(frame.index)}
     marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
@@ -291,7 +291,7 @@ def _styled(
             text.replace(" (", f"{NBSP}{judged.replace(' ', NBSP)} (", 1) for text, judged in cells
         ]
     shown = frame.map(_unbroken)
-    pictures = {} if screen.page_width() is not None else _pictures(comparison, lead)
+    pictures = {} if screen.width_class() in ("narrow", "small") else _pictures(comparison, lead)
     if any(pictures.values()):
         # Inserted after the metrics, whose cells are marked by position.
         drawn = [pictures.get(label, "") for label in frame.index]
