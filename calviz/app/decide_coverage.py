@@ -32,7 +32,6 @@ from calviz.core.words import (
     percent_numbers,
     percent_range,
     shorten,
-    within_sentence,
 )
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
@@ -270,11 +269,7 @@ def _of_event(
             how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
             if promised := _promised(settings, allowed, **how):
                 words = md(keep_units_together(promised.reading()), 1_000)
-                st.markdown(
-                    f"**{words}**"
-                    if rare
-                    else f"Acting on {md(names[1])} alone: {within_sentence(words)}"
-                )
+                st.markdown(f"**{words}**" if rare else f"Acting on {md(names[1])} alone: {words}")
         to = f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**"
         navigation.draw_link("decisions", to)
     return rare
