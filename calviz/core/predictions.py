@@ -158,11 +158,11 @@ class Predictions(registry.Constructors, RowColumns):
 
     @cached_property
     def columns_of_predicted(self) -> tuple[str, ...]:
-        """Group columns that name the predicted class in nearly all rows."""
+        """Group columns that name the predicted class in most rows: what this or another model predicts."""
         at = {name: k for k, name in enumerate(self.class_names)}
         named = {n: g for n, g in self.groups.items() if len(g.levels) > 1 and {*g.levels} <= {*at}}
         classes = {n: np.array([at[v] for v in g.levels])[g.codes] for n, g in named.items()}
-        return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.99)
+        return tuple(n for n, k in classes.items() if (k == self.predicted).mean() > 0.5)
 
     def sliced(self, column: str, own: Cut | None = None) -> blocks.Factor:
         """Return a column as it is sliced; the score of two classes where half of the expected events lie above, if no edges are chosen."""

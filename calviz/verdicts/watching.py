@@ -301,7 +301,7 @@ class WatchState(metric_results.Displayed):
             return f"Not calibrated {self.change.span(self.shown, is_dated)}"
         change, day = self.change, f"about {self.shown(self.changed)}"
         day = day if change is None else change.day(self.shown, is_dated)
-        if self.since == self.path[0][0] and not low <= 0 <= high:
+        if not low <= 0 <= high:
             return f"{start}, and changed {day}"
         return f"No longer calibrated, since {'a day ' * day.startswith('between')}{day}"
 

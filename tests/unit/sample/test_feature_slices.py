@@ -284,6 +284,18 @@ def test_the_usual_columns_are_all_but_the_time():
     assert len(slices(data, ["time"], min_rows=2).slices) == 10
 
 
+def test_what_another_model_predicts_is_no_usual_column():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([0.5] * 4, size=400)
+    other = np.where(rng.random(400) < 0.7, probs.argmax(axis=1), rng.integers(4, size=400))
+    folds = rng.integers(4, size=400)
+    groups = {"predicted_by_b": other, "fold": folds}
+    data = data_of(probs, rng.integers(4, size=400), groups=groups)
+    assert {*groups} <= {*sliceable_columns(data)}
+    assert "fold" in usual_columns(data)
+    assert "predicted_by_b" not in usual_columns(data)
+
+
 # ---- Multicalibration
 
 
