@@ -662,7 +662,8 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     looks = [look for look, _ in result.watch.path]
     # What was off before was not calibrated until then, whenever that was first seen.
     late = replace(result.watch, since=looks[-1]).sentence()
-    assert late.startswith("Not calibrated") and "and changed about" in late
+    assert late.startswith("Not calibrated")
+    assert "and changed about" in late
     first, last = wide = looks[len(looks) // 4], looks[-2]
     for sides, said in (
         (change.sides, f"Changed between {first} and {last}; off in places before and since"),
