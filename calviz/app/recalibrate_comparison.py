@@ -497,8 +497,7 @@ def draw_downloads(
     else:
         own = outcome.rows.in_sample or outcome.comparison.fit.split is not None
         as_split = "" if own else " as split 'calibration'"
-        there = f", where {md(of)}" * bool(of)
-        words = f"The file holds the rows of the fit too{as_split}: judge the result on the others{there}."
+        words = f"The file holds the rows of the fit too{as_split}: judge the result on the others{f', where {md(of)}' * bool(of)}."
     words += f" {capitalised(files.changed)}" * bool(files.changed)
     words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
