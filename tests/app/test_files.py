@@ -1077,6 +1077,25 @@ def test_labels_in_other_words_than_the_scores_are_matched_in_lists():
     assert "which one is that of the scores" not in text_of(quiet(app))
 
 
+def test_a_question_that_each_answer_to_another_leaves_open_is_asked_beside_it():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 200)).round(3)
+    rows = zip(a, b, rng.random(200) < a, rng.choice([1.0, 2.5], 200), strict=True)
+    text = "p_champion,p_challenger,churned,sampling weight\n" + "".join(
+        f"{x},{y},{int(hit)},{weight}\n" for x, y, hit, weight in rows
+    )
+    app = upload(open_page(page="data"), "both.csv", text.encode())
+    assert plain(app.title[0].value) == "2 questions about both.csv"
+    models, weights = app.radio[:2]
+    assert "2 models" in plain(models.options[0])
+    # The means of an answer would be those of one model.
+    assert all("expected" not in plain(o) for o in weights.options)
+    models.set_value(models.options[0])
+    weights.set_value(weights.options[0])
+    press(app.run(), "Read it with these answers")
+    assert "Model champion" in text_of(quiet(app))
+
+
 def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
     app = upload(open_page(page="data"), "own.csv", CLAIMS.replace(b"Final decision", b"label"))
     assert plain(app.title[0].value) == "One question about own.csv"
