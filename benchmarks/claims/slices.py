@@ -1401,7 +1401,7 @@ def kept_rows(
         choice = curve.at_coverage(share or 1.0)
         most = 1 - choice.interval.low if choice.interval else 1.0
     kept = curve.keeps(sample.top_scored.score, choice.threshold)
-    return wrong_where_kept(sample, kept, most, "")
+    return wrong_where_kept(sample, kept, most)
 
 
 KEPT = {

@@ -212,8 +212,8 @@ def _slider(
     if promised is None:
         return settings, lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
-    # Unless it is broken, the title has what the other rows show.
-    seen = promised.kept if promised.refuted or settings.predicted else None
+    # Unless that is more than promised, the title has what the other rows show.
+    seen = promised.kept if promised.refuted or promised.above or settings.predicted else None
     words, refused = replace(promised, wrong="", kept=seen).reading(), promised.refuted
     rows = settings
     if not np.array_equal(promised.judged, np.asarray(settings.row_numbers)):
@@ -320,9 +320,7 @@ def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> str:
     """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them; "" if there is none."""
     allowed, interval = _allowed(), choice.interval
     most = 1 - interval.low if allowed is None and interval is not None else allowed
-    overall = percent(choice.risk) if allowed is None else f"at most {percent(allowed)}"
-    found = "" if most is None else wrong_where_kept(sample, kept, most, overall)
-    return keep_units_together(found)
+    return "" if most is None else keep_units_together(wrong_where_kept(sample, kept, most))
 
 
 def _of_selected(

@@ -152,22 +152,27 @@ class ThresholdChoice:
             share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
             rows, more = self.fit.rows, self.more_rows
             return risk_tests.none_words(f"{promise}, {sure}", chosen, rows, more, share)
-        what = "confidence"
-        if self.class_name:
-            what = f"probability of '{shorten(self.class_name, 40)}'"
-        threshold = f"a {what} of {from_on(self.threshold)}"
+        what = self.class_name and f"probability of '{shorten(self.class_name, 40)}'"
+        threshold = f"a {what or 'confidence'} of {from_on(self.threshold)}"
         if self.refuted:
             words = f"It cannot be promised that {promise}: {threshold}, chosen {chosen}, breaks that beyond noise"
         else:
             words = f"From {threshold} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
         return " ".join(filter(None, (f"{words}{self._seen()}.", self.fit.remark, self.wrong)))
 
+    @property
+    def above(self) -> str:
+        """That the other rows have more than the target, where that is not refuted; "" else, and of groups together, which are not tested."""
+        each = zip(_tuple(self.observed), _tuple(self.target), strict=False)
+        more = any(seen > most for seen, most in each if seen is not None) and not self.refuted
+        return " (more than allowed, which may be chance)" * (more and not self.groups)
+
     def _seen(self) -> str:
         if self.kept is None:
             return ""
         seen = self._risks(_tuple(self.observed))
         of = self.evaluation.how + f" predicted as {self.kept_as}," * bool(self.kept_as)
-        return f"; of {of} {percent(self.kept)} are {'acted on' if self.class_name else 'kept'}{seen and ', and ' + seen}{self.missed and '; ' + self.missed}"
+        return f"; of {of} {percent(self.kept)} are {'acted on' if self.class_name else 'kept'}{seen and ', and ' + seen}{self.above}{self.missed and '; ' + self.missed}"
 
     @claim("threshold-risk")
     def line(self, name: str) -> str:
@@ -185,7 +190,7 @@ class ThresholdChoice:
         kept = ""
         if self.kept is not None:
             kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        return f"  {shorten(name, 40)}: from {from_on(self.threshold)} on, {promise}, observed {seen}{kept}"
+        return f"  {shorten(name, 40)}: from {from_on(self.threshold)} on, {promise}, observed {seen}{self.above}{kept}"
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -332,9 +337,7 @@ def threshold(
             ),
         )
         if names == ("error",):
-            most = f"at most {percent(targets[0])}"
-            wrong = risk_tests.wrong_where_kept(judged, kept, targets[0], most)
-            choice = replace(choice, wrong=wrong)
+            choice = replace(choice, wrong=risk_tests.wrong_where_kept(judged, kept, targets[0]))
         return _with_observed(choice, risks, kept, events.hit, weights)
     of_rows = judged.data.groups[by]
     kept = np.zeros(events.score.size, dtype=np.bool_)

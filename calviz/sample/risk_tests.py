@@ -457,11 +457,11 @@ LEAST_KEPT = 50
 
 @claim(
     "wrong-where-kept",
-    says="Where region = West, 11.2 % of 412 kept are wrong; of all kept, at most 5.0 %",
+    says="Where region = West, 11.2 % of 412 kept are wrong; of all kept, 4.1 %",
     chosen="the slice whose kept rows are most surely wrong too often, of all with 50 kept rows or more, of numbers too",
     adjusted="exact 95 % intervals of all these slices together (Bonferroni), of the effective number of rows",
 )
-def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str) -> str:
+def wrong_where_kept(sample: Sample, kept: BoolArray, most: float) -> str:
     """Say in which slice more than `most` of the kept rows are wrong beyond chance; "" if in none.
 
     Parameters
@@ -471,8 +471,6 @@ def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str)
         The rows whose predictions are kept.
     most : float
         The share that was allowed or, if none was, the upper end of the interval of all kept rows.
-    overall : str
-        How many of all kept rows are wrong, for the sentence.
     """
     data, events = sample.data, sample.top_scored
     events = replace(events, score=np.full(events.n, most), hit=~events.hit)
@@ -501,7 +499,8 @@ def wrong_where_kept(sample: Sample, kept: BoolArray, most: float, overall: str)
     if low[worst] <= most:
         return ""
     together = f"95 % CI of all {counted(len(found), 'slice')} together"
+    overall = np.average(events.hit[kept], weights=sample.row_weights[kept])
     return (
         f"Where {wheres[worst]}, {percent(shares[worst])} of {rows[worst]:,.0f} kept are wrong "
-        f"({together} {percent(low[worst])} to {percent(high[worst])}); of all kept, {overall}."
+        f"({together} {percent(low[worst])} to {percent(high[worst])}); of all kept, {percent(overall)}."
     )

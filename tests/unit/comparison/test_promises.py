@@ -366,6 +366,14 @@ def test_a_promise_that_the_other_rows_break_is_none():
     usual = calviz.threshold(data, 0.15)
     assert not usual.refuted
     assert usual.reading().startswith("From a confidence of")
+    # Chance may put the other rows above the promise, which is said; of groups together, nothing is tested.
+    more = " are wrong (more than allowed, which may be chance)"
+    assert not usual.above
+    assert more in replace(usual, observed=0.151).reading()
+    by_site = replace(usual, observed=0.151, groups={"a": replace(usual, observed=0.16)})
+    assert not by_site.above
+    assert "observed 16.0 % (more than allowed, which may be chance), keeps" in repr(by_site)
+    assert not replace(choice, observed=0.9).above
     assert "50 % of the rows of split 'test'" in usual.reading()
 
 
