@@ -206,12 +206,12 @@ class Slices(Displayed):
         return one.expected if one in self.off else math.nan
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes" or since when, "as others" with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
+        """Whether a slice is off: "yes" or since when, `marks` if as others with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
         if {*one.where} == {*self.dated[0]}:
             return self.dated[1]
         if one.where in self.as_class:
             return "as its class"
-        words = "within" if one.where in self.within else "as others"
+        words = "within" if one.where in self.within else self.marks[1]
         words = "yes" if one in self.named else words
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
 
@@ -298,7 +298,7 @@ class Slices(Displayed):
         slices = counted(alike or len(self.explained), f"{'other ' * bool(named)}slice")
         slices += " is" if (alike or len(self.explained)) == 1 else " are"
         if alike:
-            return f"{slices} off, not found to differ from other rows with such scores."
+            return f"{slices} off,{' but, without the rows of those named,' * bool(self.differ)} not found to differ from other rows with such scores."
         of = self.furthest[0] if named == 1 else f"these {named:,}"
         return f"{slices} off only by rows shared with {of}." if self.explained else ""
 
@@ -306,9 +306,10 @@ class Slices(Displayed):
     @claim("slices")
     def marks(self) -> tuple[str, str]:
         """What is true of the slices that are named, and of the others."""
-        if self.rest:
-            return "differs from the rest beyond chance", "as others"
-        return "off beyond chance", "may be chance"
+        if not self.rest:
+            return "off beyond chance", "may be chance"
+        # Of a slice that shares rows with one that differs, only the others are like the rest.
+        return "differs from the rest beyond chance", bool(self.differ) * "otherwise " + "as others"
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""

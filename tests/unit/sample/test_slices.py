@@ -846,10 +846,10 @@ def test_where_all_rows_are_off_the_slice_that_differs_comes_first():
     others = len(tested.off) - 2
     assert (
         tested.remark
-        == f"{others} other slices are off, not found to differ from other rows with such scores."
+        == f"{others} other slices are off, but, without the rows of those named, not found to differ from other rows with such scores."
     )
     words = dict.fromkeys(map(tested.word, tested.off))
-    assert list(words) == ["yes", "as others", "within"]
+    assert list(words) == ["yes", "otherwise as others", "within"]
     assert tested.frame()["differs"].tolist() == [True] + [False] * (len(tested.slices) - 1)
     (finding,) = (
         f
