@@ -76,7 +76,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         columns_with_slices(settings.whole),
         format_func=lambda name: _label(settings.whole, name),
         help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
-        "and all others one; of hours, weekdays and months, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
+        "and all others one (free text, of over 100 values, most of three words or more, is not chosen by default); of hours, weekdays and months, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
         **kept("slice-columns", [*asked.columns], [*usual.columns], join_parts),
     )
     with screen.rare_choices("How slices are tested"):

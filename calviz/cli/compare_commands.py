@@ -233,8 +233,8 @@ def over_time(
 ) -> None:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
-    The time column is recognised, or named by --time. With --repair drop-missing, rows without labels are expected (see 'calviz
-    expected').
+    The time column is recognised, or named by --time. With --repair drop-missing, what rows without labels would show is
+    estimated (see 'calviz expected').
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def slices(
     ----------
     file : FILE
     column : COL
-        A column to slice by (repeatable); all by default.
+        A column to slice by (repeatable); by default all but free texts, clusters and those that repeat another.
     pairs
         Slice by two columns together too.
     against

@@ -13,7 +13,7 @@ import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,7 +43,7 @@ class Repair:
     """
 
     key: str
-    label: str
+    label: str = field(compare=False)
 
 
 #: Options of reading that commands call otherwise.

@@ -548,14 +548,21 @@ def has_score(data: Dataset) -> bool:
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Columns of the file that are sliced by default: all but the time, which the watch tests, and its cycles, clusters, identifiers of many values that repeat, and what repeats the predicted class or another column (`twins`)."""
+    """Columns of the file that are sliced by default: all but the time, which the watch tests, and its cycles, clusters, identifiers of many values that repeat, free texts (over 100 values, most of three words or more), and what repeats the predicted class or another column (`twins`)."""
     time = None if data.times is None else data.time_name
     own = {PREDICTED, SCORE} if has_score(data) else {PREDICTED}
     others = {time, *cycles(data), data.column_names.get("clusters"), *own} - {*data.groups}
-    others |= {*twins(data)} | {name for name in data.related if name in data.cuts}
+    others |= {n for n in data.cuts if n in data.related or _is_free_text(data, n)} | {*twins(data)}
     if isinstance(data, Predictions) and data.n_classes > 2 and data.cells is None:
         others |= {*data.columns_of_predicted}
     return tuple(name for name in sliceable_columns(data) if name not in others)
+
+
+def _is_free_text(data: Dataset, name: str) -> bool:
+    """Whether a column holds sentences rather than names: over 100 distinct values, the median of three words or more."""
+    texts = data.groups.get(name, data.texts.get(name)) if data.cuts[name].kept else None
+    words = [] if texts is None else [len(text.split()) for text in texts.levels[:1_000]]
+    return len(words) > 100 and float(np.median(words)) >= 3
 
 
 def twins(data: Dataset) -> dict[str, str]:

@@ -448,18 +448,19 @@ class _Builder:
             row, known = int(unknown.argmax()), short(layout.correct or "")
             why = f", or '{known}' does not say whether they were right" if known else ""
             why += f": {self.fills}" * bool(self.fills)
-            if more := np.any([np.isnan(a).any(axis=1) & ~no_label for a in scores], axis=0).sum():
-                why += f", and {more:,} more no score"
-            if dated and (more := np.count_nonzero(undated & ~no_label)):
-                why += f", and {more:,} no date"
+            no_score = np.any([np.isnan(a).any(axis=1) for a in scores], axis=0)
+            lacks = {"more no score": no_score, "no date": undated & (dated is not None)}
+            more = {what: n for what, rows in lacks.items() if (n := (rows & ~no_label).sum())}
+            why += "".join(f", and {n:,} {what}" for what, n in more.items())
             remedy, repair, others = self.if_missing
+            too = "".join(f" or {what.split()[-1]}" for what in more)
             raise InputError(
                 f"{int(unknown.sum()):,} of {no_label.size:,} rows have no label{others}{why}",
                 row=row + 1,
                 line=self.table.line(row),
                 column=layout.label or layout.correct,
                 remedy=remedy,
-                repairs=(REPAIRS[repair],),
+                repairs=(Repair(repair, REPAIRS[repair].label.replace(", score or date", too)),),
             )
         drops = "drop-missing" in asked
         unread = np.any([self._blank(fetched, n if drops else None) for n in chosen], axis=0)

@@ -43,7 +43,7 @@ REPAIRS: Mapping[str, Repair] = {
     repair.key: repair
     for repair in (
         RENORMALISE,
-        Repair("drop-missing", "leave out the rows with missing values"),
+        Repair("drop-missing", "leave out the rows without label, score or date"),
         Repair("drop-labels", "leave out the few rows with labels that are none of the classes"),
         Repair("drop-outside", "leave out the few rows that are no probabilities"),
         Repair("drop-ragged", "leave out the lines with another number of cells"),

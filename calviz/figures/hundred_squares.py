@@ -13,7 +13,7 @@ from calviz.core.entry_specs import METRICS, MetricResult
 from calviz.core.events import Reduction
 from calviz.core.words import counted, listed, percent, plotly_text
 from calviz.figures.figure import Figure
-from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
+from calviz.figures.marks import Picture, Sheet, Trace, heading, markers, wrapped
 from calviz.figures.style import Palette
 from calviz.sample.sample import Sample, event_sums, on_days, rows_where, where_words
 from calviz.sample.slices import usual_slices
@@ -130,9 +130,7 @@ class HundredSquares(Figure):
 
     def describe(self) -> str:
         """Say what the squares show."""
-        return " ".join(
-            f"{panel.title} ({counted(panel.rows, 'row')}): {panel.words}." for panel in self.panels
-        )
+        return " ".join(f"{p.title} ({counted(p.rows, 'row')}): {p.words}." for p in self.panels)
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw one panel per promise, side by side or stacked."""
@@ -146,6 +144,7 @@ class HundredSquares(Figure):
         traces: list[Trace] = []
         titles: list[Trace] = []
         named: set[str] = set()
+        lines = [wrapped([panel.title], _LETTERS) for panel in self.panels]
         for number, panel in enumerate(self.panels):
             suffix = "" if number == 0 else str(number + 1)
             x, y = f"x{suffix}", f"y{suffix}"
@@ -160,18 +159,19 @@ class HundredSquares(Figure):
             traces += _squares(panel, sheet, suffix, named)
             # One line per number, because side by side both would not fit on one line.
             numbers = plotly_text(panel.words).replace(", ", ",<br>")
-            title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
+            title = f"<b>{'<br>'.join(map(plotly_text, lines[number]))}</b><br>{numbers}"
             font = {"size": 14, "color": sheet.palette.ink}
-            over = (f"{x} domain", f"{y} domain")
-            titles.append(heading(title, sheet.palette, over, font=font))
+            titles.append(heading(title, sheet.palette, (f"{x} domain", f"{y} domain"), font=font))
         tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
+        above = _MARGINS[2] + (0 if stacked else _LINE * (max(map(len, lines)) - 1))
+        margins = (*_MARGINS[:2], above, _MARGINS[3])
         return sheet.picture(
-            traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
+            traces, inner=tall, margins=margins, above=above - 8, annotations=titles, **axes
         )
 
 
-#: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
-_ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
+#: Squares per row; letters of a line of a title; sizes of a panel, of a square and of such a line, and margins of the panels, in pixels.
+_ROW, _LETTERS, _PANEL, _SQUARE, _LINE, _MARGINS = 10, 32, 230, 15, 19, (8, 8, 66, 8)
 #: Space between panels side by side, and between stacked ones, as a share of the total.
 _BESIDE, _ABOVE = 0.08, 0.18
 

@@ -277,8 +277,9 @@ class WatchLine(Figure):
 
 #: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.
 _LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
-#: Width of a letter, and of the drawing if it is not known, in pixels.
-_LETTER, _USUAL = 7, 700
+#: Width of a letter, and of the drawing if it is not known, in pixels; distance of a mark without labels from that with labels, in
+#: periods, so that neither hides the other.
+_LETTER, _USUAL, _ASIDE = 7, 700, 0.15
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
 
@@ -326,11 +327,8 @@ def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
     if r.waiting:
         names = _names(r)
         yield _with_whiskers(
-            [names.index(w.name) for w in r.waiting],
-            [
-                (scale * w.expected.value, *(scale * end for end in w.expected.interval))
-                for w in r.waiting
-            ],
+            [names.index(w.name) + _ASIDE for w in r.waiting],
+            [[scale * v for v in (w.expected.value, *w.expected.interval)] for w in r.waiting],
             sheet.palette.neutral,
             symbol="diamond-open",
             name="Without labels: expected, with 95 % interval",
@@ -387,7 +385,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
 
 
 def _with_whiskers(
-    at: Sequence[int], values: Sequence[Sequence[float]], colour: str, **look: Any
+    at: Sequence[float], values: Sequence[Sequence[float]], colour: str, **look: Any
 ) -> Trace:
     """Marks of values, each with the ends of its interval."""
     value, low, high = np.array(values).T

@@ -976,7 +976,7 @@ def test_a_file_without_labels_is_calibrated_by_a_saved_map_as_on_the_command_li
     assert "map.json is a saved map" in text_of(app)
     drop(app, "q2.csv", without_labels())
     # What has no score is asked for, as for a file with labels.
-    press(app, "Leave out the rows with missing values")
+    press(app, "Leave out the rows without label")
     quiet(app)
     text = text_of(app)
     assert "kept.csv is still loaded." in text

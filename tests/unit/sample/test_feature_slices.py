@@ -296,6 +296,17 @@ def test_what_another_model_predicts_is_no_usual_column():
     assert "predicted_by_b" not in usual_columns(data)
 
 
+@pytest.mark.parametrize(
+    ("text", "values", "usual"),
+    [("asks again, see #{}", 150, False), ("asks again, see #{}", 90, True), ("FC {}", 150, True)],
+)
+def test_free_text_is_no_usual_column_but_can_be_chosen(text, values, usual):
+    rows = [f'0.5,{i % 2},{"ab"[i % 3 == 0]},"{text.format(i % values)}"' for i in range(900)]
+    data = read("\n".join(["p,y,g,remark", *rows]).encode(), name="x.csv").first
+    assert usual_columns(data) == (("g", "remark") if usual else ("g",))
+    assert "remark" in sliceable_columns(data)
+
+
 # ---- Multicalibration
 
 

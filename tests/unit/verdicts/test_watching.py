@@ -604,9 +604,9 @@ def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_
         done = run("over-time", file, "--method", "none", "--repair", "drop-missing")
         said = " ".join(done.stdout.split())
         assert ("No longer calibrated" if since else "Not calibrated from the start") in said
-        assert ("also those before" in said) == (since is not None)
+        assert ("also from those before" in said) == (since is not None)
         if since:
-            assert f"also those before 2024-01-0{since}" in said
+            assert f"also from those before 2024-01-0{since}" in said
 
 
 @pytest.mark.slow
