@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
-from calviz.core.errors import Finding, InputError, Reading, Severity
+from calviz.core.errors import Finding, InputError, Reading, Repair, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, is_of_first_class
@@ -628,7 +628,7 @@ class Problem:
             column=self._name(column),
             placed=True,
             remedy=fix if drops else "correct the values",
-            repairs=(REPAIRS["drop-missing"],) * drops,
+            repairs=(Repair("drop-missing", "leave out the rows without score"),) * drops,
         )
 
     def _not_probabilities(self) -> InputError | None:

@@ -125,7 +125,13 @@ def test_relatives_are_refused_and_nothing_is_lost(session: Session, name: str) 
 def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> None:
     content, repair, _ = REPAIRED[name]
     session.refuses(name, content)
-    press(session.app, capitalised(REPAIRS[repair].label))
+    # That button names what the rows lack.
+    said = (
+        "Leave out the rows without "
+        if repair == "drop-missing"
+        else capitalised(REPAIRS[repair].label)
+    )
+    press(session.app, next(b.label for b in session.app.button if b.label.startswith(said)))
     assert not session.app.error
     session.app.open("data")
     # Once, in the panel.
@@ -976,7 +982,7 @@ def test_a_file_without_labels_is_calibrated_by_a_saved_map_as_on_the_command_li
     assert "map.json is a saved map" in text_of(app)
     drop(app, "q2.csv", without_labels())
     # What has no score is asked for, as for a file with labels.
-    press(app, "Leave out the rows without label")
+    press(app, "Leave out the rows without score")
     quiet(app)
     text = text_of(app)
     assert "kept.csv is still loaded." in text

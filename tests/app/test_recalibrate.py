@@ -14,9 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.app import recalibrate_comparison, recalibrate_results, session
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
-from calviz.core.words import capitalised
 from calviz.data import read
-from calviz.data.format import REPAIRS
 from calviz.data.from_objects import from_arrays
 from calviz.figures.reliability import Reliability
 from calviz.recalibrators.base import load_map
@@ -265,7 +263,7 @@ def test_the_calibrated_file_keeps_cells_and_rows_as_they_stand():
     head = "Stichtag;Kunden_Nr;Betrag;p;label"
     content = "\r\n".join(["Stand;;;;", head, *rows, ""]).encode()
     app = upload(open_page(page="data"), "bank.csv", content)
-    press(app, capitalised(REPAIRS["drop-missing"].label))
+    press(app, "Leave out the rows without score")
     app = app.open("recalibrate")
     app.multiselect(key="methods").set_value(["platt"]).run()
     compared(app)
