@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -39,14 +39,12 @@ _FITTING = "calviz.comparison.fitting"
 
 def overview(chosen: Settings) -> None:
     """Verdict, diagram, first numbers, findings, and what to do next."""
-    if chosen.entry.sample is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
+    shown: Literal["distribute", "right"] = "right" if chosen.entry.sample is None else "distribute"
+    with st.container(horizontal=True, horizontal_alignment=shown, vertical_alignment="center"):
+        if chosen.entry.sample is not None:
             st.caption("calviz checks whether probabilities can be trusted.", width="content")
             icon = ":material/upload_file:"
             navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
-    head = st.container(horizontal=True, vertical_alignment="center")
-    answer = head.container()
-    with head:
         plain = st.toggle(
             "Plain words",
             key="plain",
@@ -57,8 +55,7 @@ def overview(chosen: Settings) -> None:
     judged = evaluation.verdict
     assert judged is not None  # findings come with it
     title = re.sub(r" \(slope .*?\)", "", judged.headline) if plain else judged.headline
-    with answer:
-        navigation.draw_head(title, sign=tables_and_cards.sign_of(judged))
+    navigation.draw_head(title, sign=tables_and_cards.sign_of(judged))
     if not plain and (more := judged.beyond_headline):
         whole = md(judged.sentence, 1_000)
         st.markdown(md(keep_units_together(more), 1_000), help=whole * (more not in whole) or None)
