@@ -300,7 +300,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
         "the sets smaller.",
     )
-    _sets_table((sets.overall, *sorted(sets.classes, key=lambda s: s.coverage)))
+    _sets_table((sets.overall, *sorted(sets.classes, key=lambda s: (s.together.high, s.coverage))))
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
