@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import importlib
 import logging
 import os
 import pkgutil
 import shutil
+import socket
 import tempfile
 import threading
 import time
@@ -471,6 +473,7 @@ LOCK = "in-use"
 @asynccontextmanager
 async def serving(app: object) -> AsyncIterator[None]:
     """What lasts as long as the server: its temporary folder, the thread that imports, the release of ended sessions; opens a browser if that is wanted."""
+    answer_at_once()
     with own_folder(Path(tempfile.gettempdir())) as folder:
         tempfile.tempdir = str(folder)
         threads = [_import_when_idle]
@@ -481,6 +484,36 @@ async def serving(app: object) -> AsyncIterator[None]:
         releasing = asyncio.create_task(release_ended_sessions())
         yield
         releasing.cancel()
+
+
+def answer_at_once() -> None:
+    """Let the socket that listens, and all that it accepts, send small packets without delay.
+
+    Uvicorn and streamlit open it in a way in which asyncio leaves the delay on (Kludex/uvicorn, issue 3149): each file, and each run of
+    a page, would come up to 40 ms later.
+    """
+    for held in gc.get_objects():
+        listens = socket.SOL_SOCKET, socket.SO_ACCEPTCONN
+        if type(held) is socket.socket and held.fileno() >= 0 and held.getsockopt(*listens):
+            held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def preloading(app: Any) -> Any:
+    """ASGI application that also names the file of plotly in the head of the first page: streamlit asks for it only when a figure arrives."""
+    static = Path(st.__file__).with_name("static")
+    files = [path.relative_to(static) for path in static.glob("static/js/PlotlyChart.*.js")]
+    # Low, or it would delay the files without which nothing is drawn.
+    links = [f"<./{file}>; rel=modulepreload; fetchpriority=low".encode() for file in files]
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        async def add(message: Any) -> None:
+            if (b"content-type", b"text/html; charset=utf-8") in message.get("headers", ()):
+                message["headers"] = [*message["headers"], *((b"link", link) for link in links)]
+            await send(message)
+
+        await app(scope, receive, add)
+
+    return answer
 
 
 def _open_browser() -> None:

@@ -1,10 +1,13 @@
 """Several sessions on one server, and hostile text."""
 
 import ast
+import asyncio
 import errno
 import html
 import json
 import math
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.errors import StreamlitAPIException
@@ -233,6 +237,45 @@ with own_folder(Path(sys.argv[1])) as folder:
     print(folder, flush=True)
     sys.stdin.readline()
 """
+
+
+def test_what_a_listening_socket_accepts_sends_small_packets_at_once():
+    def at_once(connection):
+        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+    def accepted(listening):
+        with socket.create_connection(listening.getsockname()), listening.accept()[0] as connection:
+            return at_once(connection)
+
+    # As streamlit opens it.
+    with socket.socket(family=socket.AF_INET) as listening, socket.socket() as other:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        assert not accepted(listening)
+        navigation.answer_at_once()
+        assert accepted(listening)
+        assert not at_once(other)
+
+
+def test_a_page_names_the_code_of_plotly_and_a_file_does_not():
+    def served(kind):
+        sent = []
+
+        async def app(scope, receive, send):
+            headers = [(b"content-type", kind)]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(navigation.preloading(app)({"type": "http"}, None, send))
+        return [value.decode() for name, value in sent[0]["headers"] if name == b"link"]
+
+    (link,) = served(b"text/html; charset=utf-8")
+    path = re.fullmatch(r"<\./(.*)>; rel=modulepreload; fetchpriority=low", link)[1]
+    assert "plotly" in (Path(streamlit.__file__).with_name("static") / path).read_text()
+    assert served(b"application/javascript") == []
 
 
 @pytest.mark.slow

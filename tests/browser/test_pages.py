@@ -493,6 +493,9 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab = view().open("/")
     tab.page.locator("[data-testid=stMetric]").nth(2).wait_for()
     tab.settle()
+    # The code that draws figures is asked for with the page, once, not when the first figure arrives.
+    asked = [url for url in tab.requests if "/PlotlyChart." in url or "/_stcore/health" in url]
+    assert ["/PlotlyChart." in url for url in asked] == [True, False]
     _has_a_diagram_with_its_words(tab)
     tab.page.locator(".js-plotly-plot .legendtext").first.wait_for()
     # The first screen holds verdict, numbers and diagram.
