@@ -208,7 +208,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         st.markdown(words)
         return
     try:
-        result = before_after.recalibrated_diagrams(chosen, "")
+        result = before_after.recalibrated_numbers("", chosen)
     except CalvizError:
         return
     before, after = (evaluation[key] for evaluation in result.values)

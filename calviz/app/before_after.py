@@ -11,7 +11,14 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation, screen
-from calviz.app.session import NOT_RECALIBRATED, Settings, choose_method, md, name_after
+from calviz.app.session import (
+    NOT_RECALIBRATED,
+    Settings,
+    cached_results,
+    choose_method,
+    md,
+    name_after,
+)
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.figures.reliability import Reliability
@@ -31,11 +38,11 @@ def explore_before_and_after(settings: Settings) -> None:
     if method == NOT_RECALIBRATED:
         st.caption("Choose a method to see what it does to these points.")
         return
-    result = recalibrated_diagrams(settings, method)
+    result = recalibrated_numbers(method, settings)
     row = st.container(horizontal=True, gap="medium")
     with row.container(width=WIDTH):
         screen.draw_before_and_after(
-            result.before, result.after, key="reliability.after", name=result.label
+            *_diagrams(method, settings), key="reliability.after", name=result.label
         )
     keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
     beside = row.container()
@@ -60,48 +67,41 @@ def _value(evaluation: Evaluation, key: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class RecalibratedDiagrams:
-    """The kept results of a recalibration: both diagrams, some metrics, and a sentence about the rows.
+class RecalibratedNumbers:
+    """What a recalibration does to some metrics, and a sentence about the rows.
 
     Attributes
     ----------
-    before, after : Reliability
-        Of the same rows.
     values : (Evaluation, Evaluation)
-        Before and after.
+        Before and after, of the same rows.
     label : str
         Of the recalibrator.
     words : str
         Which rows the map was fitted on, and which are shown.
     """
 
-    before: Reliability
-    after: Reliability
     values: tuple[Evaluation, Evaluation]
     label: str
     words: str
 
 
-def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
-    """Return both diagrams, before and after a method, or `simple_method` for ""; raise a CalvizError if it cannot be fitted or judged."""
+@cached_results(8)
+def recalibrated_numbers(method: str, settings: Settings) -> RecalibratedNumbers:
+    """Return numbers before and after a method, or `simple_method` for ""; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner("Fitting …", show_time=True):
-        return _compute(settings.key, method, settings)
+        both = fitted(settings.rows_key, method, settings)
+        before_after, samples = both[0], _samples(settings, both)
+        keys = tuple(dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce")))
+        before, after = (analysis.evaluate(s, keys, noise_floor=True) for s in samples)
+        label, words = RECALIBRATORS[before_after.method].label, fixed_rows_words(before_after)
+        return RecalibratedNumbers((before, after), label, words)
 
 
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
-    both = fitted(_settings.rows_key, method, _settings)
-    before_after, samples = both[0], _samples(_settings, both)
-    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
-    before, then = (
-        (
-            Reliability.compute(s, band=s is samples[1]),
-            analysis.evaluate(s, tuple(keys), noise_floor=True),
-        )
-        for s in samples
-    )
-    label, words = RECALIBRATORS[before_after.method].label, fixed_rows_words(before_after)
-    return RecalibratedDiagrams(before[0], then[0], (before[1], then[1]), label, words)
+@cached_results(8)
+def _diagrams(method: str, settings: Settings) -> tuple[Reliability, Reliability]:
+    with st.spinner("Binning …", show_time=True):
+        before, after = _samples(settings, fitted(settings.rows_key, method, settings))
+        return Reliability.compute(before, band=False), Reliability.compute(after)
 
 
 def sample_after(settings: Settings, method: str) -> Sample:
