@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
@@ -39,12 +39,12 @@ _FITTING = "calviz.comparison.fitting"
 
 def overview(chosen: Settings) -> None:
     """Verdict, diagram, first numbers, findings, and what to do next."""
-    shown: Literal["distribute", "right"] = "right" if chosen.entry.sample is None else "distribute"
-    with st.container(horizontal=True, horizontal_alignment=shown, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if chosen.entry.sample is not None:
             st.caption("calviz checks whether probabilities can be trusted.", width="content")
             icon = ":material/upload_file:"
             navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
+        st.space("stretch")
         plain = st.toggle(
             "Plain words",
             key="plain",
