@@ -658,12 +658,14 @@ def further_classes(block: ClassBlock, columns: Sequence[str]) -> ClassBlock:
 def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> tuple[str, ...]:
     """What differs between names: the names without the words that all begin and end with, cut where words do.
 
-    Names of models are not cut before a digit.
+    Names of models are not cut before a digit, nor to one letter after a word of their own.
 
     >>> without_common_words(["target_cat_prob", "target_cow_prob"])
     ('cat', 'cow')
     >>> without_common_words(["score_v1", "score_v2"], of_models=True)
     ('v1', 'v2')
+    >>> without_common_words(["EuroSCORE_I", "EuroSCORE_II"], of_models=True)
+    ('EuroSCORE_I', 'EuroSCORE_II')
     """
     # Backwards, a word ends with its capital letter.
     backwards = [name[::-1].swapcase() for name in columns]
@@ -672,8 +674,18 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     short = min(map(len, columns))
     if len(before) + len(after) >= short:
         after = ""
+    if (
+        of_models
+        and len(before) + len(after) == short - 1
+        and not _GENERIC.issuperset(words(before))
+    ):
+        before = ""
     inner = tuple(name[len(before) : len(name) - len(after)] for name in columns)
     return inner if all(inner) and len({*inner}) == len(inner) else tuple(columns)
+
+
+#: Words before a letter that may name a model alone.
+_GENERIC = SCORE_WORDS | {"model"}
 
 
 def _common(columns: Sequence[str], *, digits: bool) -> str:

@@ -495,6 +495,10 @@ def _texts(view: TableView, taken: set[str]) -> list[Column]:
     return [c for c in columns if c.type == "text" and c.name not in taken]
 
 
+#: Words that say that a score is of the prediction, whatever that is.
+_NOT_OF_EVENT = column_names.PREDICTED_WORDS | {"max", "top", "class", "correct", "right", "label"}
+
+
 def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     """Whether a score is the probability of the event rather than the confidence of the prediction, as the values say.
 
@@ -533,6 +537,10 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     if below <= BELOW_CHANCE and not agrees:
         # All scores are at least 1/2: only a name can tell the event from the prediction.
         return False
+    event, kind = column_names.by_prefix(column.name)
+    if kind and event and _NOT_OF_EVENT.isdisjoint(column_names.words(event)):
+        # Its name says whose probability it is: P(readmission).
+        return True
     raise _no_confidence(view, column, below, 2, label)
 
 

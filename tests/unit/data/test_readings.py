@@ -449,7 +449,7 @@ def test_forecasts_in_percent_are_proposed_as_models_and_no_amount_is_a_score() 
     question = asked(columns)
     assert [r.label for r in question.readings][:2] == ["2 models, in percent", "only 'PoP A (%)', in percent"]  # fmt: skip
     both, *_ = _answered(columns)
-    assert both.recognition.models == ("A", "B")
+    assert both.recognition.models == ("PoP A", "PoP B")
     np.testing.assert_allclose(both.first.probs[:, 1], (20 * p).round() / 20)
     text = pd.DataFrame(columns).to_csv(index=False).encode()
     roles = first_rows(text).roles
@@ -957,7 +957,8 @@ def test_words_around_classes() -> None:
         ("score_v1_ score_v2_", "v1 v2"),
         ("model_a model_b", "a b"),
         ("gpt4 gpt-4o", "gpt4 gpt-4o"),
-        ("gpt-4 gpt-4o", "4 4o"),
+        ("gpt-4 gpt-4o", "gpt-4 gpt-4o"),
+        ("EuroSCORE_I EuroSCORE_II", "EuroSCORE_I EuroSCORE_II"),
         ("2024_ 2025_", "2024 2025"),
         ("p1 p2", "p1 p2"),
         ("ModelA ModelB", "A B"),
@@ -2406,3 +2407,17 @@ def test_models_below_each_other_are_found_where_only_what_was_right_is_known():
     assert any("(not 'q0', 'q1', 'q2')" in n.message for n in gaps.notices)
     apart = ReadingOptions(model_column="")
     assert "(--model-column model_version)" in read("\n".join([head, *rows]).encode(), name="x.csv", options=apart).recognition.of_two_models  # fmt: skip
+
+
+def test_a_name_that_says_whose_probability_it_is_is_believed_beside_a_prediction() -> None:
+    """Found by a stranger: the answer to a question about the label was followed by another question."""
+    p, y = event()
+    options = ReadingOptions(label="readmitted")
+    predicted = (p > 0.2).astype(int)  # not where the score is at least 1/2
+    columns = {"P(readmission)": 0.6 * p, "predicted": predicted, "readmitted": y}
+    loaded = read(pd.DataFrame(columns).to_csv(index=False).encode(), options)
+    np.testing.assert_allclose(loaded.first.probs[:, 1], 0.6 * p)
+    for name in ("P(predicted)", "score"):
+        other = {name: 0.6 * p} | {k: v for k, v in columns.items() if k != "P(readmission)"}
+        with pytest.raises(InputError, match="lies below 1/2"):
+            read(pd.DataFrame(other).to_csv(index=False).encode(), options)
