@@ -300,7 +300,8 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
         "the sets smaller.",
     )
-    _sets_table((sets.overall, *sorted(sets.classes, key=lambda s: (s.together.high, s.coverage))))
+    listed = sorted(sets.classes, key=lambda s: (s.together.high, s.coverage))
+    _sets_table((sets.overall, *listed), coverage / 100)
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
@@ -312,13 +313,15 @@ def _kept_sets(
     )
 
 
-def _sets_table(summaries: Sequence[SetsOf]) -> None:
+def _sets_table(summaries: Sequence[SetsOf], asked: float) -> None:
+    drawn = [(s.coverage, *s.together, asked, asked) for s in summaries]
     screen.table(
         pd.DataFrame(
             {
                 "true class": [shorten(s.name, 60) for s in summaries],
                 "rows": [s.rows for s in summaries],
                 "coverage": percent_numbers(s.coverage for s in summaries),
+                screen.PICTURE_COLUMN: screen.pictures_of(drawn),
                 "95 % interval": [
                     words.percent_range(s.together.low, s.together.high) for s in summaries
                 ],
@@ -331,6 +334,7 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+            screen.PICTURE_COLUMN: screen.picture_column_config("Grey: what was asked for."),
             "95 % interval": st.column_config.Column(
                 alignment="right", help="Of all classes together."
             ),

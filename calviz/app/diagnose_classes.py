@@ -21,7 +21,6 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.sample.class_gaps import class_ranges, predicted_class_sums
 from calviz.sample.sample import Sample, event_rate_if_rare
@@ -227,7 +226,8 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
-    shown[screen.PICTURE_COLUMN] = _pictures(shown)
+    numbers = shown[["value", "low", "high", "from", "to"]].to_numpy(float)
+    shown[screen.PICTURE_COLUMN] = screen.pictures_of(numbers.tolist())
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -240,18 +240,6 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
         if prefix + name in frame:
             shown[name] = scale * frame[prefix + name]
     return shown
-
-
-def _pictures(shown: pd.DataFrame) -> list[str | None]:
-    """Return pictures of each class's error, interval and range, all on one scale."""
-    names = ["value", "low", "high", "from", "to"]
-
-    def pair(low: float, high: float) -> tuple[float, float] | None:
-        return None if np.isnan(low) else (low, high)
-
-    rows = shown[names].to_numpy(float).tolist()
-    bullets = [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
-    return screen.picture_column(bullets)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:

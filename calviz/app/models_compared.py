@@ -334,9 +334,8 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
         heading = f"[{name_of(column.written.result)}]({address}){unit}"
         shown[heading] = [comparison_cell(column, name) for name in names]
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
-    st.table(
-        marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
-    )
+    frame = pd.DataFrame(shown).set_index("model")
+    st.table(marked_table(frame, second=second), border="horizontal")
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
@@ -407,8 +406,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     """Draw reliability diagrams side by side, on axes that end where those of the largest scores do."""
     names = [m.name for m in comparison if m.ok]
     figures = [_reliability((*key, *settings.key), n, comparison, settings) for n in names]
-    end = max((figure.end() for figure in figures), default=1.0)
-    floor = min((figure.floor() for figure in figures), default=0.0)
+    axes = figures[0].shared_axes(*figures[1:]) if figures else {}
     # Two or three models share a wide page.
     wide = screen.width_class() == "wide"
     width = max(SMALL, screen.WIDE // len(names) - 12) if wide else screen.page_width() or SMALL
@@ -416,7 +414,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
         width = 230  # all three in a row of a tablet
     gaps = figures[0].gap_lines(*figures[1:]) if figures else ""
     st.caption(f"Points: observed, with 95\u00a0% interval. {gaps}")
-    shared: dict[str, Any] = {"width": width, "end": end, "floor": floor, "legend": False}
+    shared: dict[str, Any] = {"width": width, "legend": False, **axes}
     with st.container(horizontal=True, gap="small"):
         for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):
             with st.container(width=width):

@@ -383,7 +383,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
         f"Circles: what was observed, {exact}95 % intervals, areas by rows. {first.gap_lines(*others)}Grey: the range of a calibrated "
         f"model. {settings.bins_words}."
     )
-    beside = [figure.overlay("", "before") for figure in figures.values()]
+    axes = first.shared_axes(*others)
     # On a phone, two stand side by side.
     width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
     # Where some names take two lines, the squares still stand in line.
@@ -392,7 +392,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
             with st.container(width=width, gap="xsmall"):
                 # With as many decimals as a column of points.
                 st.markdown(f"**{md(label)}**  \nECE {decimal(100 * figure.ece, 2)} points")
-                drawing = figure.plot_small(theme=screen.theme(), height=height, beside=beside)
+                drawing = figure.plot_small(theme=screen.theme(), height=height, **axes)
                 key, file = f"recalibrate.reliability.{m.key}", f"reliability-{m.key}"
                 alt = f"{label}: {figure.describe()}"
                 screen.chart(figure, drawing, key=key, filename=file, alt=alt)

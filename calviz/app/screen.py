@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import CELL, MARKS_WORDS, Bullet
 from calviz.figures.marks import captioned, with_legend_for
-from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
+from calviz.figures.reliability import Marks, Reliability
 from calviz.figures.style import FONT, PALETTES, plot_config, printed
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
@@ -193,18 +193,17 @@ def draw_diagram(
     *,
     key: str,
     on_select: Any = "ignore",
-    selected: tuple[int, int] | None = None,
     height: int | None = None,
     drag: bool = False,
-    beside: Sequence[ReliabilityOverlay] = (),
+    **options: Any,
 ) -> Any:
-    """Draw the diagram, in its usual height in pixels or another one (not on a phone).
+    """Draw the diagram, in its usual height in pixels or another one (not on a phone); options are those of `Reliability.plot`.
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
     marks: Marks = "bars" if st.session_state.get(_MARKS) == "bars" else "points"
     whole = bool(st.session_state.get(_WHOLE))
-    drawing = plotted(figure, selected=selected, marks=marks, beside=beside, whole=whole)
+    drawing = plotted(figure, marks=marks, whole=whole, **options)
     if page_width() is None:
         # The square of the diagram is as large as the height allows, and begins with its legend at the margin.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
@@ -222,7 +221,7 @@ def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, n
     outlines = before.overlay("Before", "before")
     left = ", without bins of few rows" * (outlines.count.size < before.count.size)
     st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
-    draw_diagram(then, key=key, beside=(outlines,))
+    draw_diagram(then, key=key, beside=(outlines,), **before.shared_axes(then))
 
 
 def widget_key(key: str) -> str:
@@ -312,6 +311,17 @@ def picture_column(
     """Return the cells of a column of `st.dataframe` in rows of a height, in the page's colours; on one scale, or each on its own."""
     wide, tall = (size * CELL[1] // _DRAWN for size in (picture_width(), row - 35 + _DRAWN))
     return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide, tall=tall)
+
+
+def pictures_of(rows: Iterable[Sequence[float]]) -> list[str | None]:
+    """Return such cells, all on one scale, of values, the ends of their intervals and those of their ranges; nan where there is none."""
+
+    def pair(low: float, high: float) -> tuple[float, float] | None:
+        return None if np.isnan(low) else (low, high)
+
+    return picture_column(
+        [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
+    )
 
 
 def picture_column_config(help: str = MARKS_WORDS) -> Any:

@@ -223,29 +223,27 @@ class Confusion(SampleFigure):
         if shown.min() < 0 or shown.max() >= len(self.class_names):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
         sheet = self.sheet(**page)
-        names, short = (
-            told_apart((self.class_names[k] for k in shown), limit)
-            for limit in (_NAME, _BELOW if shown.size > _FEW else _NAME)
-        )
-        below = {"tickvals": list(range(shown.size)), "ticktext": list(map(plotly_text, short))}
+        names = told_apart((self.class_names[k] for k in shown), _NAME if sheet.narrow else _LONG)
+        escaped = list(map(plotly_text, names))
+        longest, beside = max(map(len, names)), name_room(names, _BESIDE)
+        turned = _LETTER * longest * shown.size > (sheet.width or _USUAL) - beside
         picture = sheet.picture(
             _traces(self, sheet, by, shown),
             inner=_ROW * max(shown.size, 3),
-            margins=(name_room(names, _BESIDE), _RIGHT, _TOP, _BOTTOM),
+            margins=(beside, _RIGHT, _TOP, _BOTTOM + turned * _LETTER * max(longest - 2, 0)),
             entries=False,
             shapes=list(_framed(sheet, shown, selected)),
             xaxis=sheet.axis(
                 "Predicted class",
                 size=13,
                 range=[-0.5, shown.size - 0.5],
-                tickmode="array",
-                **below,
-                automargin=True,  # names that do not fit below their cells are turned
+                tickvals=list(range(shown.size)),
+                ticktext=escaped,
+                tickangle=-90 * turned,  # names that do not fit below their cells
+                automargin=True,
                 showgrid=False,
             ),
-            yaxis=sheet.row_axis(
-                [plotly_text(name) for name in names], title="True class", size=13, standoff=6
-            ),
+            yaxis=sheet.row_axis(escaped, title="True class", size=13, standoff=6),
         )
         return drawn(picture)
 
@@ -255,8 +253,8 @@ class Confusion(SampleFigure):
 
 #: Height of a row, and margins right of, above and below the panel, in pixels.
 _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
-#: Maximum characters of a name beside the panel and below more than a few classes, and space beside the names in pixels.
-_NAME, _BELOW, _FEW, _BESIDE = 16, 9, 5, 40
+#: Maximum characters of a name, on a phone and elsewhere; space beside the names, width of a letter below the panel and that assumed of a page, in pixels.
+_NAME, _LONG, _BESIDE, _LETTER, _USUAL = 16, 24, 40, 6, 560
 
 
 def _framed(sheet: Sheet, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:

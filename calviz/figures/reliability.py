@@ -398,10 +398,12 @@ class Reliability(ScoreFigure):
         *,
         theme: entry_specs.Theme = "light",
         height: int = 330,
-        beside: Sequence[ReliabilityOverlay] = (),
+        end: float = 0.0,
+        floor: float | None = None,
     ) -> Drawing:
-        """Draw only the square, with a height in pixels, to be shown beside others, on the scale of all."""
-        return drawn(Diagram(self, self.sheet(theme=theme), beside=beside).small(height))
+        """Draw only the square, with a height in pixels, to be shown beside others; `end` and `floor` as in `plot`."""
+        diagram = Diagram(self, self.sheet(theme=theme), least_end=end, floor=floor)
+        return drawn(diagram.small(height))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
@@ -443,6 +445,11 @@ class Reliability(ScoreFigure):
                 "that a calibrated model would show."
             )
         return " ".join(parts)
+
+    def shared_axes(self, *beside: Reliability) -> dict[str, Any]:
+        """Return the options `end` and `floor` with which `plot` draws diagrams that are shown beside each other."""
+        ends, floors = zip(*((f.end(), f.floor()) for f in (self, *beside)), strict=True)
+        return {"end": max(ends), "floor": min(floors)}
 
     def gap_lines(self, *beside: Reliability) -> str:
         """Which gaps of these diagrams are drawn as which lines: "Gaps: solid too high, dotted too low. "; those up to 2 % of the axes lie under their marks."""

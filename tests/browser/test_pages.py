@@ -511,7 +511,7 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     assert "points" in verdict or "calibrat" in verdict
     assert len(verdict.split()) <= 15
     # What one cheap map would bring.
-    tab.expect("would take the ECE from")
+    tab.expect("would take the ECE of")
     # Every control is reached by Tab, and one sees where the focus is.
     for theme in ("light", "dark"):
         waiting.turn(tab, theme)

@@ -122,12 +122,12 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str, 
     then = written.of(after.value)
     was, floor = before.noise_floor, after.noise_floor
     now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
-    on = f"on the {counted(rows, 'row')} it was not fitted on"
+    ece += f" of the {counted(rows, 'row')} it was not fitted on"
     if then != written.value and after.value > before.value:
-        return f"{label}{what} alone would not lower the {ece}: {now} points before, {then} after, {on}."
+        return f"{label}{what} alone would not lower the {ece}: {now} points before, {then} after."
     noise = " (within noise)" if floor and after.value <= floor.q95 else ""
     way = f"take the {ece} from {now} to" if then != written.value else f"leave the {ece} at"
-    return f"{label}{what} would {way} {then} points{noise} {on}."
+    return f"{label}{what} would {way} {then} points{noise}."
 
 
 def advice_words(comparison: Comparison, advice: Advice, key: str, plain: bool = False) -> str:

@@ -383,7 +383,7 @@ def test_no_point_lies_beyond_the_axes():
     assert 0.3 < x < 0.45
     other = ReliabilityOverlay("Before", "before", *np.full((2, 1), 0.6), np.array([50.0]))
     assert drawn(figure, beside=[other])["layout"]["xaxis"]["range"][1] == 1.035
-    small = figure.plot_small(), figure.plot_small(beside=[other])
+    small = figure.plot_small(), figure.plot_small(end=1.0)
     assert [round(s.layout.xaxis.range[1], 3) for s in small] == [round(x, 3), 1.035]
 
 

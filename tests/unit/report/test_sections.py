@@ -196,7 +196,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert promise in report_of(subject, "threshold").markdown().replace("\\", "")
     assert f"File scores.csv · {report.date}" in text
     # What was not compared is not named where advice stands.
-    assert re.search(r"\*\*Temperature scaling would take the ECE from [^*]+ points", text)
+    assert re.search(r"\*\*Temperature scaling would take the ECE of [^*]+ points", text)
     assert "split 'calibration' \\(200 rows\\)" in text
     assert 'class="one-page"' in report.html()
     compared = calviz.compare(divided(), ["temperature"], eval_split="test", resamples=200)
@@ -205,7 +205,7 @@ def test_one_page_has_verdict_picture_fix_file_and_date():
     assert f"Maps are {compared.rows_words()}." in text.replace("\\", "")
     # An ECE that is not better beyond noise is not what the correction brings.
     better = compared["temperature"].differences["ece"].verdict == "better"
-    brings = "Temperature scaling would take the ECE from", "The map brings the Brier score from"
+    brings = "Temperature scaling would take the ECE of", "The map brings the Brier score from"
     assert [words in text for words in brings] == [better, not better]
     subject = Subject(Sample.of(divided(), split="test", resamples=20), whole=divided())
     rows = dict(report_of(subject, "worst-rows").tables())["worst-rows"].shown
@@ -236,7 +236,7 @@ def test_after_a_change_a_report_leads_with_the_warning_and_names_the_worst_grou
     assert f"**{NOT_SINCE}**" in one
     assert "Advice" not in one
     assert "can be kept" not in one
-    assert "All rows together: Group-wise calibration would take the ECE from" in one
+    assert "All rows together: Group-wise calibration would take the ECE of" in one
     look = where_to_look(subject.headline)
     assert look[0].short.startswith("Unlike the rest: site = c")
     for finding in look:
@@ -282,17 +282,17 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
         ece, replace(ece, value=ece.value + 1e-9), 1_000, "Temperature scaling", plain=False
     )
     assert words == (
-        f"Temperature scaling would leave the ECE at {Written(ece).value} points "
-        "(within noise) on the 1,000 rows it was not fitted on."
+        "Temperature scaling would leave the ECE of the 1,000 rows it was not fitted on "
+        f"at {Written(ece).value} points (within noise)."
     )
     words = fix_words(
         ece, replace(ece, value=ece.value / 2), 1_000, "Temperature scaling", plain=False
     )
-    assert words.startswith("Temperature scaling would take the ECE from ")
+    assert words.startswith("Temperature scaling would take the ECE of the 1,000 rows ")
     worse = fix_words(
         ece, replace(ece, value=2 * ece.value), 1_000, "Temperature scaling", plain=False
     )
-    assert worse.endswith(" after, on the 1,000 rows it was not fitted on.")
+    assert worse.endswith(" after.")
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
         words = fix_words(
