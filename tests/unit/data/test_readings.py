@@ -2415,9 +2415,9 @@ def test_a_name_that_says_whose_probability_it_is_is_believed_beside_a_predictio
     options = ReadingOptions(label="readmitted")
     predicted = (p > 0.2).astype(int)  # not where the score is at least 1/2
     columns = {"P(readmission)": 0.6 * p, "predicted": predicted, "readmitted": y}
-    loaded = read(pd.DataFrame(columns).to_csv(index=False).encode(), options)
+    loaded = read(pd.DataFrame(columns).to_csv(index=False).encode(), options=options)
     np.testing.assert_allclose(loaded.first.probs[:, 1], 0.6 * p)
     for name in ("P(predicted)", "score"):
         other = {name: 0.6 * p} | {k: v for k, v in columns.items() if k != "P(readmission)"}
         with pytest.raises(InputError, match="lies below 1/2"):
-            read(pd.DataFrame(other).to_csv(index=False).encode(), options)
+            read(pd.DataFrame(other).to_csv(index=False).encode(), options=options)
