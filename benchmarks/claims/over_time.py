@@ -178,11 +178,47 @@ for days, size in ((40, 100), (90, 45), (90, 333)):
 
 
 def drift(rng):
-    """Shift the scores of the last ten days by 1 logit."""
-    return found(measured(*binary(rng, [100] * 40, off=range(30, 40), shift=1.0)), range(30, 40))
+    """Shift the scores of the last ten days by 1 logit; these days are named, or the change."""
+    result = measured(*binary(rng, [100] * 40, off=range(30, 40), shift=1.0))
+    return bool(result.sides) or found(result, range(30, 40))
 
 
 change("NLL, drift of 1 logit from day 30 of 40, 100 rows a day", drift, at_least=0.9)
+
+
+def by_month(rng, rows, months, since, metric):
+    """Measure months of scores that are 8 points too high since one of them."""
+    month = rng.integers(months, size=rows)
+    p = 0.05 + 0.82 * rng.beta(1.5, 2, rows)
+    labels = (rng.random(rows) < p).astype(int)
+    times = (START.astype("M8[M]") + month).astype("M8[D]") + rng.integers(28, size=rows)
+    data = Predictions(probs=p + 0.08 * (month >= since), labels=labels, times=times)
+    return over_time(data, metric, every="month", method=None, resamples=RESAMPLES)
+
+
+def called_before(rng, rows, months, metric):
+    """Whether a month before a lasting change is named, where the scores are calibrated."""
+    since = int(rng.integers(months // 4, 3 * months // 4 + 1))
+    result = by_month(rng, rows, months, since, metric)
+    return any(p.name < str(START.astype("M8[M]") + since) for p in result.changed)
+
+
+for metric, rows, months in (("nll", 2_000, 12), ("mcs", 5_000, 18), ("nll", 20_000, 24)):
+    name = METRICS[metric].label
+    simulation(
+        "change-over-time",
+        "said of calibrated months before a lasting change",
+        f"{name}, {rows:,} rows in {months} months, 8 points too high from one on",
+        at_most=0.05,
+    )(
+        lambda rng, metric=metric, rows=rows, months=months: called_before(
+            rng, rows, months, metric
+        )
+    )
+same(
+    "NLL, 5,000 rows in 18 months, all 8 points too high",
+    lambda rng: bool(by_month(rng, 5_000, 18, 0, "nll").changed),
+)
 
 
 def day_of_clusters(rng):

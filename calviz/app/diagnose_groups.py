@@ -530,8 +530,8 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
 def _draw_periods(result: OverTime, lasting: bool) -> str:
     figure = OverTimeLine.compute(result)
     answer = figure.answer()
-    # Where there is a change, the others that a period is compared with are from before and after.
-    changed = result.watch is not None and result.watch.found is not None
+    # Where there was a change and back, the others that a period is compared with are from before and after.
+    changed = result.watch is not None and result.watch.found is not None and not result.sides
     # Without a lasting change, the title says the headline.
     if changed or not (lasting or answer != f"{figure.headline}."):
         answer = capitalised(result.untested) if changed and not figure.where else ""

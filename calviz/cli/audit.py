@@ -142,8 +142,7 @@ class Audit:
         outcomes = {gate.outcome for gate in gates}
         if "error" in outcomes:
             return WRONG
-        single = len(self.files) == 1 and len(records) == 1
-        self.outputs.write_json(records[0] if single else records)
+        self.outputs.write_json(records)
         if parts:
             from calviz.report.document import bind
 
@@ -205,8 +204,7 @@ class Audit:
         if self.prevalence is not None:
             models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
             loaded = replace(loaded, models=models)
-        chosen = (options.chosen_model(loaded, name) for name in self.model)
-        names = tuple(dict.fromkeys(chosen)) or tuple(loaded.models)
+        names = options.chosen_models(loaded, self.model)
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
             for column in (self.by, self.sites):

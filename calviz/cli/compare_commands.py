@@ -227,7 +227,7 @@ def over_time(
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
     seed: options.Seed = 0,
-    model: str | None = None,
+    model: tuple[str, ...] = (),
     json_only: options.Outputs,
     reading: options.ReadingOptions,
 ) -> None:
@@ -247,6 +247,8 @@ def over_time(
         Number of periods, if they have equal counts of rows.
     method : KEY
         The recalibrator fitted on the rows before each period, or none.
+    model : NAME
+        The models to use, if the file holds several (repeatable); all by default.
     """
     from calviz import over_time
     from calviz.cli.result_texts import print_over_time
@@ -254,26 +256,28 @@ def over_time(
     METRICS[metric or "mcs"]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    loaded, data = options.read_model(file, model, json_only, reading)
-    with naming(file):
-        result = over_time(
-            data,
-            metric,
-            every=every and every.replace("-", " "),  # type: ignore[arg-type]
-            parts=parts,
-            method=None if method == "none" else method,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            seed=seed,
-            waiting=loaded.waiting.get(options.chosen_model(loaded, model)),
-        )
-    if not json_only.quiet:
-        print_over_time(result)
-    if json_only.json is not None:
-        from calviz.report.json_results import over_time_record
+    records = []
+    for loaded, data in options.read_models(file, model, json_only, reading):
+        with naming(file):
+            result = over_time(
+                data,
+                metric,
+                every=every and every.replace("-", " "),  # type: ignore[arg-type]
+                parts=parts,
+                method=None if method == "none" else method,
+                split=split,
+                reduction=reduction,
+                bins=bins,
+                seed=seed,
+                waiting=loaded.waiting.get(data.name),
+            )
+        if not json_only.quiet:
+            print_over_time(result)
+        if json_only.json is not None:
+            from calviz.report.json_results import over_time_record
 
-        json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
+            records.append(over_time_record(result, file=file, digest=loaded.digest))
+    json_only.write_json(records)
 
 
 # ---- Folds and sites
@@ -360,7 +364,7 @@ def slices(
     split: str | None = None,
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
-    model: str | None = None,
+    model: tuple[str, ...] = (),
     json_only: options.Outputs,
     reading: options.ReadingOptions,
 ) -> None:
@@ -385,6 +389,8 @@ def slices(
         False discovery rate, for all slices together.
     cut : COL=EDGES
         Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
+    model : NAME
+        The models to use, if the file holds several (repeatable); all by default.
     """
     from calviz import multicalibration, slices, verdict
     from calviz.cli.result_texts import print_slices
@@ -392,30 +398,31 @@ def slices(
     from calviz.figures.slice_gaps import SliceGaps
 
     edges = edges_of(cut)
-    loaded, data = options.read_model(file, model, json_only, reading)
-    with naming(file):
-        how: dict[str, Any] = {"reduction": reduction, "split": split}
-        how |= {"min_rows": min_rows, "edges": edges}
-        result = slices(
-            data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
-        )
-        timed = data.times is not None
-        judged = timed and verdict(data, split=split, reduction=reduction, bins=bins)
-        figure = SliceGaps.compute(result, judged or None)
-        try:
-            whole = multicalibration(data, column or None, **how)
-            words = whole.reading()
-        except NotAvailable as error:
-            whole, words = None, f"No multicalibration error: {error}"
-    if not json_only.quiet:
-        print_slices(figure.result)
-        show(figure.answer())
-        show(words)
-    if json_only.json is not None:
-        rows = result.frame().to_dict("records")
-        about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
-        record = {"file": file, "digest": loaded.digest, **about, "slices": rows}
-        json_only.write_json({**record, "multicalibration": whole})
+    how: dict[str, Any] = {"reduction": reduction, "split": split}
+    how |= {"min_rows": min_rows, "edges": edges}
+    records = []
+    for loaded, data in options.read_models(file, model, json_only, reading):
+        with naming(file):
+            result = slices(
+                data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
+            )
+            timed = data.times is not None
+            judged = timed and verdict(data, split=split, reduction=reduction, bins=bins)
+            figure = SliceGaps.compute(result, judged or None)
+            try:
+                whole = multicalibration(data, column or None, **how)
+                words = whole.reading()
+            except NotAvailable as error:
+                whole, words = None, f"No multicalibration error: {error}"
+        if not json_only.quiet:
+            print_slices(figure.result)
+            show(figure.answer())
+            show(words)
+        if json_only.json is not None:
+            rows: Any = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
+            rows |= {"slices": result.frame().to_dict("records"), "multicalibration": whole}
+            records.append({"file": file, "digest": loaded.digest, "name": data.name, **rows})
+    json_only.write_json(records)
 
 
 # ---- Watching

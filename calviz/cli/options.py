@@ -419,22 +419,37 @@ def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = Non
         return read(file, options=reading, labels=labels)
 
 
-def read_model(
+def read_model(file: str, model: str | None, *how: Any) -> tuple[Loaded, Dataset]:
+    """Read a file as `read_models` does, and choose a model of it."""
+    return next(read_models(file, (model,), *how))
+
+
+def read_models(
     file: str,
-    model: str | None,
+    models: tuple[str | None, ...],
     outputs: Outputs,
     reading: ReadingOptions,
     labels: LabelFile | None = None,
-) -> tuple[Loaded, Dataset]:
-    """Read a file, choose a model of it, and print what was recognised."""
+) -> Iterator[tuple[Loaded, Dataset]]:
+    """Read a file, print what was recognised, and yield the models asked for, or all: of several, each below its name."""
     from calviz.cli.result_texts import print_recognition
 
     loaded = read_file(file, reading, labels)
     with command_group.naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
+        names = chosen_models(loaded, models)
     if not outputs.quiet:
         print_recognition(file, loaded)
-    return loaded, data
+    for name in names:
+        if not outputs.quiet and len(names) > 1:
+            command_group.show()
+            command_group.show(command_group.short_name(name), "bold underline")
+        yield loaded, loaded.models[name]
+
+
+def chosen_models(loaded: Loaded, models: tuple[str | None, ...]) -> tuple[str, ...]:
+    """Return the names of the models asked for, each once, or of all."""
+    chosen = (chosen_model(loaded, name) for name in models)
+    return tuple(dict.fromkeys(chosen)) or tuple(loaded.models)
 
 
 def chosen_model(loaded: Loaded, name: str | None) -> str:
@@ -652,13 +667,13 @@ class Outputs:
         self.write_json(result.to_dict())
 
     def write_json(self, record: Any) -> None:
-        """Write a record, or a list of them, if JSON is asked for; each says its form and its command (`cli/schema.json`)."""
+        """Write a record, or a list of several, if JSON is asked for; each says its form and its command (`cli/schema.json`)."""
         if self.json is not None:
             from calviz.report.json_results import to_json
 
             many = record if isinstance(record, list) else [record]
-            records = [_stamped(one) for one in many]
-            write(to_json(records if many is record else records[0]), self.json)
+            first, *others = map(_stamped, many)
+            write(to_json([first, *others] if others else first), self.json)
 
     def write(self, report: Report) -> None:
         """Write the reports that are asked for, with the same bytes on every system."""

@@ -17,6 +17,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.sparse import csr_array
 from scipy.special import ndtri
 
@@ -55,6 +56,8 @@ MOST_BEHIND_CELLS = 1 << 22
 GAP = "mcs"
 #: Significance level of a difference between parts.
 LEVEL = 0.05
+#: What a part is called, and what differences between them are.
+Words = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +400,8 @@ def against_the_others(
     large: IntArray,
     metric: str,
     *,
-    words: tuple[str, str] = ("period", "changes of single periods"),
+    words: Words = ("period", "changes of single periods"),
+    side: IntArray | int = 0,
 ) -> tuple[dict[str, FloatArray], FloatArray, FloatArray]:
     """Test each period, or other part of exchangeable rows, against the others.
 
@@ -412,6 +416,8 @@ def against_the_others(
         Tested beside the MCS.
     words : tuple of str
         What a part is called, and what differences between them are.
+    side : ndarray of int, shape (n,)
+        Rows are permuted among those of one side only.
 
     Returns
     -------
@@ -425,7 +431,8 @@ def against_the_others(
     NotAvailable
         If there is nothing to test, or nothing could be significant.
     """
-    values = _after_permutations(sample, code, large, metric, words)
+    side = np.broadcast_to(side, code.shape)
+    values = _after_permutations(sample, code, side, large, metric, words)
     statistics = in_spreads(np.concatenate(list(values.values())))
     what = "rows" if sample.data.clusters is None else "clusters"
     _check_attainable(statistics.max(axis=0), large.size, what, words)
@@ -433,7 +440,7 @@ def against_the_others(
     return values, p, adjusted
 
 
-def _check_attainable(largest: FloatArray, periods: int, what: str, words: tuple[str, str]) -> None:
+def _check_attainable(largest: FloatArray, periods: int, what: str, words: Words) -> None:
     """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
     most = largest.max()
     if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
@@ -445,7 +452,7 @@ def _check_attainable(largest: FloatArray, periods: int, what: str, words: tuple
 
 
 def _after_permutations(
-    sample: Sample, code: IntArray, large: IntArray, metric: str, words: tuple[str, str]
+    sample: Sample, code: IntArray, side: IntArray, large: IntArray, metric: str, words: Words
 ) -> dict[str, FloatArray]:
     """Return the metric and the MCS of each period, shape (P, B + 1): as observed, then after random permutations of the rows."""
     one, changes = words
@@ -454,21 +461,21 @@ def _after_permutations(
     rng = np.random.default_rng([sample.seed, 6])
     rows = np.flatnonzero(np.isin(code, large))
     part = sample.with_data(sample.data.take(rows))
-    code = np.searchsorted(large, code[rows])
+    code, side = np.searchsorted(large, code[rows]), side[rows]
     if part.data.cells is not None:
-        part, unit, units = _units_of_cells(rng, part, code)
+        part, unit, units = _units_of_cells(rng, part, code, side)
     else:
         clusters = part.data.clusters
         levels, token = np.unique(
             np.arange(code.size) if clusters is None else clusters.codes, return_inverse=True
         )
-        of_token = np.zeros(levels.size, dtype=np.intp)
-        of_token[token] = code
+        of_token, side_of = np.zeros((2, levels.size), dtype=np.intp)
+        of_token[token], side_of[token] = code, side
         if (of_token[token] != code).any():
             raise NotAvailable(
                 f"{changes} are not tested: clusters extend over several {one}s, so the {one}s are not independent."
             )
-        units = Units.of(rng, of_token, np.bincount(token, part.weights).astype(np.float64))
+        units = Units.of(rng, of_token, 1.0 * np.bincount(token, part.weights), side_of)
         unit = units.number[token]
     weighted = Weighted(part, dict.fromkeys((metric, GAP)))
     if metric not in weighted.metrics:
@@ -530,14 +537,14 @@ class Units:
     alike: tuple[slice, ...]
 
     @classmethod
-    def of(cls, rng: np.random.Generator, code: IntArray, mass: FloatArray) -> Units:
-        """Make units of rows (or clusters) in the periods `code`, with the sums of weights `mass`, shape (n,) each."""
+    def of(cls, rng: Generator, code: IntArray, mass: FloatArray, side: IntArray) -> Units:
+        """Make units of rows (or clusters) in the periods `code`, with the sums of weights `mass`, of which those of one `side` are alike, shape (n,) each."""
         most = 1
         while code.size > most * MOST_BLOCKS:
             most *= 2
         # Alike are masses within a factor of the square root of 2.
         floor = np.floor(2 * np.log2(np.maximum(mass, np.finfo(float).tiny)) + 0.5)
-        kind = np.unique(floor, return_inverse=True)[1]
+        kind = np.unique(floor + 4096.0 * side, return_inverse=True)[1]
         periods = int(code.max()) + 1
         group = kind * periods + code
         lengths = [_block_sizes(count, most) for count in np.bincount(group).tolist()]
@@ -556,7 +563,7 @@ class Units:
         slices = tuple(slice(a, b) for a, b in pairwise([*starts, size.size]))
         return cls(number, group_of_unit[by_likeness] % periods, slices)
 
-    def permuted(self, rng: np.random.Generator) -> IntArray:
+    def permuted(self, rng: Generator) -> IntArray:
         """The periods of the units after a random permutation of those alike, shape (U,)."""
         period = self.period.copy()
         for some in self.alike:
@@ -578,14 +585,14 @@ def _block_sizes(count: int, most: int) -> IntArray:
 
 
 def _units_of_cells(
-    rng: np.random.Generator, sample: Sample, code: IntArray
+    rng: Generator, sample: Sample, code: IntArray, side: IntArray
 ) -> tuple[Sample, IntArray, Units]:
     """Divide the rows behind cells into units; return cells that each lie in one unit, the unit of each, and the units."""
     counts = np.asarray(sample.weights, dtype=np.int64)
     if counts.sum() > MOST_BEHIND_CELLS:
         counts = rng.multivariate_hypergeometric(counts, MOST_BEHIND_CELLS, method="marginals")
     cell = np.repeat(np.arange(counts.size), counts)
-    units = Units.of(rng, code[cell], np.ones(cell.size))
+    units = Units.of(rng, code[cell], np.ones(cell.size), side[cell])
     pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
     unit, cell = np.divmod(pieces, counts.size)
     return sample.with_data(with_rows(sample.data.take(cell), weights=rows)), unit, units

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -106,7 +106,8 @@ def over_time(
     -----
     If nothing changes over time, rows are exchangeable between periods. The metric of a period is therefore compared with
     its values after rows (or clusters) were permuted at random among the periods; this includes the noise that makes errors
-    larger in small periods. So is the MCS, which shows a shift of the scores that is lost in the noise of a mean loss. Deviations
+    larger in small periods. Where a lasting change is found, rows are permuted on either side of it: else the rows since would call
+    off the periods before. So is the MCS, which shows a shift of the scores that is lost in the noise of a mean loss. Deviations
     in units of their spread on the same side are adjusted for all periods and both metrics together by the step-down max-T
     method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the
     labels, or to a different mix of rows.
@@ -289,14 +290,16 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
     "change-over-time",
     says="In so many of the periods the metric or the MCS differs from the others; or no change beyond chance",
     chosen="periods, of all of them, and one of two metrics",
-    adjusted="step-down max-T over all periods and both metrics, from permutations of the rows or clusters among the periods",
+    adjusted="step-down max-T over all periods and both metrics, from permutations of the rows or clusters among the periods, on each side of a lasting change",
 )
 def _with_changes(
     result: OverTime, sample: Sample, divided: Periods, large: IntArray, metric: str
 ) -> OverTime:
-    """Add the p-value of each period against the others."""
+    """Add the p-value of each period against the others on its side of a lasting change."""
     try:
-        values, p, adjusted = against_the_others(sample, divided.code, large, metric)
+        starts: Any = np.array(result.sides, "M8[D]")
+        side = np.searchsorted(starts, np.asarray(sample.data.times), "right")
+        values, p, adjusted = against_the_others(sample, divided.code, large, metric, side=side)
     except NotAvailable as error:
         return replace(result, untested=str(error))
     expected = {
@@ -610,8 +613,15 @@ class OverTime:
         return "" if found else "No lasting change found"
 
     @property
+    def sides(self) -> tuple[str, ...]:
+        """Days since which the scores lastingly mean something else; none of what ended, as all other periods tell it best."""
+        found = self.watch.found if self.watch else None
+        days = () if found is None else (found.began, found.since)
+        return () if found and found.ended and all(days) else tuple(filter(None, days))
+
+    @property
     def changed(self) -> tuple[Period, ...]:
-        """Periods that differ from the others beyond chance, the smallest p-value first."""
+        """Periods that differ beyond chance from the others on their side, the smallest p-value first."""
         changed = [p for p in self.periods if p.adjusted <= self.level]
         return tuple(sorted(changed, key=lambda p: (p.adjusted, p.p_value)))
 

@@ -88,14 +88,16 @@ class OverTimeLine(Figure):
             return f"{untested} {r.lasting} by the watch of all days." if r.lasting else untested
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            none = (
-                "Taken alone, none" if r.watch and (r.watch.changed or r.watch.within) else "None"
-            )
+            if r.sides:
+                return f"Beside the change, none of {looked} differs in {metrics} beyond chance."
+            alone = r.watch and (r.watch.changed or r.watch.within)
+            none = "Taken alone, none" if alone else "None"
             return f"{none} of {looked} differs from the others in {metrics} beyond chance."
         most = "; most clearly" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.tested) > 1 and len(r.changed) > 1 else "differs"
+        others = f"the others{' on the same side of the change' * bool(r.sides)}"
         return (
-            f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
+            f"In {len(r.changed):,} of {looked} the {metrics} {verb} from {others} beyond chance"
             f"{most} {self.sentence(r.changed[0])}."
         )
 
@@ -356,7 +358,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         yield line(x, scale * floor, palette.muted, **look)
     expected = np.array([p.expected for p in r.periods])
     if np.isfinite(expected).any():
-        look |= {"dash": "dash", "name": "If nothing changes"}
+        look |= {"dash": "dash", "name": f"If nothing {'else ' * bool(r.sides)}changes"}
         yield line(x, scale * expected, palette.ink, **look)
     if any(p.recalibrated for p in r.periods):
         after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])

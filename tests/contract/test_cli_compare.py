@@ -548,3 +548,27 @@ def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, 
         "profile", path, "--time", "day:month", "--out", tmp_path / "x.parquet"
     )
     assert (code, sentence in stderr, "skip-broken" in stderr) == (2, True, False), stderr
+
+
+@pytest.mark.parametrize("command", ["slices", "over-time"])
+def test_several_models_are_shown_below_each_other_and_are_a_list(command, tmp_path):
+    rng = np.random.default_rng(0)
+    a, site = rng.uniform(0.1, 0.9, 240), np.arange(240) % 2
+    y = (rng.random(240) < a).astype(int)
+    lines = [
+        f"{y[i]},{a[i]:.3f},{a[i] / 2 + 0.25:.3f},{'nm'[site[i]]},2024-0{1 + i % 3}-11"
+        for i in range(240)
+    ]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["label,p_old,p_new,site,date", *lines]) + "\n")
+    asked = (command, path, "--models", "p_old,p_new")
+    both = run(*asked, "--json", tmp_path / "both.json")
+    assert both.exit_code == 0, both.stderr
+    assert both.stdout.count("240 rows, 2 classes") == 1
+    shown = [line.strip() for line in both.stdout.splitlines()]
+    assert shown.index("old") < shown.index("new")
+    records = json.loads((tmp_path / "both.json").read_text())
+    assert [one["name"] for one in records] == ["old", "new"]
+    one = run(*asked, "--model", "p_new", "--json", "-")
+    assert json.loads(one.stdout) == records[1]
+    assert json.loads(run(*asked, "--model", "old", "--json", "-").stdout)["name"] == "old"

@@ -342,7 +342,7 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     figure = metric_over_time.OverTimeLine.compute(result)
     if result.watch is not None:
         yield Text(result.watch.sentence())
-    if result.watch is None or result.watch.found is None:
+    if result.watch is None or result.watch.found is None or result.sides:
         yield Text(figure.answer())
     if figure.past():
         yield Text(figure.past())

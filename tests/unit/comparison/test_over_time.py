@@ -134,11 +134,26 @@ def test_where_one_slice_changes_its_periods_are_drawn_in_the_shortest_length_wi
 
 @pytest.mark.slow
 def test_a_change_is_found_and_where_there_is_none_nothing():
-    changed = over_time(drifting(from_month=8), "ece", method=None)
-    assert {p.name for p in changed.changed} == {"2021-09", "2021-10"}
-    assert "beyond chance" in OverTimeLine.compute(changed).answer()
-    shown = "<OverTime of 'predictions': ece by month, 2 of 10 periods changed beyond chance>"
-    assert repr(changed) == shown
+    data = drifting(6_000, from_month=5, seed=1)
+    lasting = over_time(data, "mcs", method=None)
+    # Months are compared on their side of the change, so that neither side calls the other off.
+    assert len(lasting.sides) == 1
+    assert not lasting.changed
+    answer = "Beside the change, none of 10 periods differs in MCS beyond chance."
+    assert OverTimeLine.compute(lasting).answer() == answer
+    shown = "<OverTime of 'predictions': mcs by month, 0 of 10 periods changed beyond chance>"
+    assert repr(lasting) == shown
+    odd = data.times.astype("datetime64[M]") == np.datetime64("2021-02")
+    score = np.where(odd, np.sqrt(data.probs[:, 1]), data.probs[:, 1])
+    more = with_rows(data, probs=np.column_stack([1 - score, score]))
+    one = over_time(more, "mcs", method=None)
+    print(one.sides, one.watch.found, one.changed)
+    assert "2021-02" in {p.name for p in one.changed}
+    there_and_back = over_time(more.take(data.times < np.datetime64("2021-06")), "mcs", method=None)
+    assert there_and_back.sides == ()
+    assert {p.name for p in there_and_back.changed} == {"2021-02"}
+    answer = OverTimeLine.compute(there_and_back).answer()
+    assert answer.startswith("In 1 of 5 periods the MCS differs from the others beyond chance: ")
     called = sum(
         bool(over_time(drifting(500, seed=s), "nll", method=None).changed) for s in range(8)
     )
@@ -231,7 +246,7 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
 def test_permutations_keep_the_rows_of_every_period_and_mix_them(rows):
     rng = np.random.default_rng(0)
     code = rng.permutation(np.repeat(np.arange(3), rows))
-    units = Units.of(rng, code, np.ones(code.size))
+    units = Units.of(rng, code, np.ones(code.size), 0 * code)
     assert (units.period[units.number] == code).all()  # a unit lies in one period
     assert len(units.alike) == (1 if sum(rows) < 1 << 15 else 2)
     stayed = np.zeros(3)
@@ -246,7 +261,7 @@ def test_permutations_keep_the_rows_of_every_period_and_mix_them(rows):
 def test_clusters_change_places_with_clusters_of_their_size():
     rng = np.random.default_rng(0)
     mass = np.tile([3.0, 30, 31, 0], 50)
-    units = Units.of(rng, np.repeat(np.arange(4), 50), mass)
+    units = Units.of(rng, np.repeat(np.arange(4), 50), mass, np.zeros(200, int))
     period = units.permuted(rng)[units.number]
     for some in ([3.0], [30.0, 31.0], [0.0]):
         of = np.isin(mass, some)
