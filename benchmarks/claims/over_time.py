@@ -210,11 +210,7 @@ for metric, rows, months in (("nll", 2_000, 12), ("mcs", 5_000, 18), ("nll", 20_
         "said of calibrated months before a lasting change",
         f"{name}, {rows:,} rows in {months} months, 8 points too high from one on",
         at_most=0.05,
-    )(
-        lambda rng, metric=metric, rows=rows, months=months: called_before(
-            rng, rows, months, metric
-        )
-    )
+    )(lambda rng, metric=metric, rows=rows, months=months: called_before(rng, rows, months, metric))
 same(
     "NLL, 5,000 rows in 18 months, all 8 points too high",
     lambda rng: bool(by_month(rng, 5_000, 18, 0, "nll").changed),

@@ -145,11 +145,11 @@ def test_a_change_is_found_and_where_there_is_none_nothing():
     assert repr(lasting) == shown
     odd = data.times.astype("datetime64[M]") == np.datetime64("2021-02")
     score = np.where(odd, np.sqrt(data.probs[:, 1]), data.probs[:, 1])
-    more = with_rows(data, probs=np.column_stack([1 - score, score]))
+    more = calviz.Predictions(probs=score, labels=data.labels, times=data.times)
     one = over_time(more, "mcs", method=None)
-    print(one.sides, one.watch.found, one.changed)
     assert "2021-02" in {p.name for p in one.changed}
-    there_and_back = over_time(more.take(data.times < np.datetime64("2021-06")), "mcs", method=None)
+    early = more.take(data.times < np.datetime64("2021-06"))
+    there_and_back = over_time(early, "mcs", every="month", method=None)
     assert there_and_back.sides == ()
     assert {p.name for p in there_and_back.changed} == {"2021-02"}
     answer = OverTimeLine.compute(there_and_back).answer()
