@@ -151,9 +151,9 @@ def test_a_change_is_found_and_where_there_is_none_nothing():
     early = more.take(data.times < np.datetime64("2021-06"))
     there_and_back = over_time(early, "mcs", every="month", method=None)
     assert there_and_back.sides == ()
-    assert {p.name for p in there_and_back.changed} == {"2021-02"}
+    assert there_and_back.changed[0].name == "2021-02"
     answer = OverTimeLine.compute(there_and_back).answer()
-    assert answer.startswith("In 1 of 5 periods the MCS differs from the others beyond chance: ")
+    assert "the MCS differs from the others beyond chance; most clearly 2021-02" in answer
     called = sum(
         bool(over_time(drifting(500, seed=s), "nll", method=None).changed) for s in range(8)
     )
