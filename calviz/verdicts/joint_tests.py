@@ -257,6 +257,8 @@ def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
     if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):
         direction = "mixed"
     off = _gaps_of(sums, bins_off(sums)) if direction != "none" else []
+    # Where new rows may be off by nothing, no place is named.
+    off = [b for b in off if b.mean_score not in (*b.expected_interval,)]
     # The bin that is worst is named whether or not runs of bins show its direction.
     named = [b for b in off if b is off[0] or (high if b.gap > 0 else low)]
     return replace(

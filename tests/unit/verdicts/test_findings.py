@@ -13,10 +13,12 @@ from calviz.core.entry_specs import CHECKS, shown_first
 from calviz.core.errors import Finding
 from calviz.core.words import percent
 from calviz.figures.hundred_squares import HundredSquares
+from calviz.sample.binning import bin_intervals, bins_off, expected_share
 from calviz.sample.class_gaps import class_expectation, true_class_range
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, chosen_bins
 from calviz.verdicts.analysis import findings_of, first_metrics
 from calviz.verdicts.data_checks import to_act_on
+from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.miscalibration_checks import split_accuracy
 from tests.inputs.reliability import rare
 from tests.inputs.simulated import draw_labels
@@ -744,3 +746,21 @@ def test_a_class_that_is_off_against_the_rest_and_hardly_predicted_is_a_finding_
     (finding,) = CHECKS["CAL023"].findings(moderation(np.random.default_rng(1)))
     assert finding.short == ""
     assert not to_act_on([finding, Finding("CAL020", "warning", "")])[1:]
+
+
+def test_cal002_names_no_bin_that_may_be_off_by_nothing_on_new_rows():
+    """Found by a stranger: "furthest off on new rows between 0.18 and 0.25: about 0.23 points too high (95 % CI 0.00 to 12.71)"."""
+    reaching = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(1, 8, 1_500)
+        y = (rng.random(p.size) < expit(0.85 * logit(p) - 0.1)).astype(int)
+        probs = np.stack([1 - p, p], axis=1)
+        sample = Sample(calviz.Predictions(probs=probs, labels=y), "positive")
+        sums, evidence = chosen_bins(sample), sample.once(collect_evidence)
+        score = bin_intervals(sums).score
+        reaching += any(score[m] in (*expected_share(sums, m)[1],) for m in bins_off(sums))
+        for one in filter(None, (evidence.too_high, evidence.too_low)):
+            low, high = one.expected_interval
+            assert not low <= one.mean_score <= high
+    assert reaching
