@@ -341,7 +341,7 @@ class Sample:
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
 
 
-def dataset_of(data: predictions.Dataset | Profile) -> predictions.Dataset:
+def dataset_of(data: AnyRows) -> predictions.Dataset:
     """Return predictions, with days as clusters if their rows are found to depend on each other, and a profile as its cells (`Profile.predictions`); raises InputError for anything else.
 
     That is found once for a file: where clusters are named, even as none, or rows were taken from such data, it stays.
@@ -787,5 +787,6 @@ def alike_by(sample: Sample, cluster: IntArray) -> float:
     return max(binning.dependence(*binning.residuals(sample.scored), cluster).icc, 0.0)
 
 
-#: What can be judged.
-AnyData = predictions.Dataset | Sample | Profile
+#: Rows, one by one or summed, and what can be judged.
+AnyRows = predictions.Dataset | Profile
+AnyData = AnyRows | Sample
