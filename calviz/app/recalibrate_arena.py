@@ -135,8 +135,7 @@ def choose_contest(entry: OpenFile) -> Contest | None:
         return None
     labels = _data_sets({m.name: m.data for m in chosen})
     sources = tuple(Playable(labels[m.name], m.name, m.data) for m in chosen)
-    key = ("open", *(m.key for m in chosen), *methods)
-    return Contest(key, sources, methods)
+    return Contest(("open", *(m.key for m in chosen), *methods), sources, methods)
 
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:

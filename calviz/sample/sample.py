@@ -697,19 +697,15 @@ def _top_events(data: predictions.Predictions) -> BinaryEvents:
 
 
 def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
-    best = _argmax(block)
-    score[:] = block[np.arange(best.size), best]
-    return best
-
-
-def _argmax(block: FloatArray) -> IntArray:
-    """``block.argmax(axis=1)``, without the copy that NumPy makes of a read-only array.
+    """Like `_top_of_few`, by ``argmax``, without the copy that NumPy makes of a read-only array.
 
     The copy is unnecessary, as argmax does not write, and takes as long as five passes over an array of 200 MB.
     """
     described = {**block.__array_interface__, "data": (block.ctypes.data, False)}
     unlocked: Any = SimpleNamespace(__array_interface__=described)
-    return np.asarray(np.asarray(unlocked).argmax(axis=1))
+    best = np.asarray(unlocked).argmax(axis=1)
+    score[:] = block[np.arange(best.size), best]
+    return best
 
 
 def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
