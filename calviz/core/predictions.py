@@ -146,9 +146,13 @@ class Predictions(registry.Constructors, RowColumns):
         """Source of the probabilities: "logits" (their softmax) or "probabilities"."""
         return self.__dict__["_kind"]
 
-    @cached_property
+    @property
     def predicted(self) -> blocks.IntArray:
         """The predicted class of each row, shape (n,): of the largest probability, the lowest index on ties."""
+        return self._predicted
+
+    @cached_property
+    def _predicted(self) -> blocks.IntArray:
         parts = [self.probs[rows].argmax(axis=1) for rows in blocks.row_blocks(self.probs)]
         return blocks.read_only(np.concatenate(parts).astype(np.int32))
 

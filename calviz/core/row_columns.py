@@ -631,7 +631,7 @@ class RowColumns:
         """Return a copy without what was derived from its columns, which may be replaced."""
         new = self.renamed(self.name)
         # The name does not change them, columns do.
-        for cached in ("_fingerprint", "_all_count", "predicted", "_by_days"):
+        for cached in ("_fingerprint", "_all_count", "_predicted", "_by_days"):
             new.__dict__.pop(cached, None)
         return new
 
