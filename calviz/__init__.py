@@ -21,75 +21,45 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from calviz.core import __version__
+from calviz.core import __version__ as __version__
 from calviz.core.registry import look_in, register_constructors
 
 if TYPE_CHECKING:
-    from calviz import figures, integrations, recalibrators, sample
-    from calviz.comparison.calibrated import Calibrated
-    from calviz.comparison.compare import compare
-    from calviz.comparison.compare_models import compare_models
-    from calviz.comparison.expected import expected
-    from calviz.comparison.fitting import recalibrate
-    from calviz.comparison.guaranteed_thresholds import threshold
-    from calviz.comparison.judging import judge
-    from calviz.comparison.learning_curves import learning_curve
-    from calviz.comparison.over_time import over_time
-    from calviz.comparison.prediction_sets import prediction_sets
-    from calviz.comparison.recalibrate_files import recalibrate_files
-    from calviz.core.events import Reduction
-    from calviz.core.predictions import ConfidencePredictions, Predictions, at_prevalence
-    from calviz.core.profile import Profile
-    from calviz.data import load
-    from calviz.data.any_size.profiling import profile
-    from calviz.data.any_size.sampling import sample_rows
-    from calviz.recalibrators.base import load_map
-    from calviz.recalibrators.prior import base_rates
-    from calviz.sample.multicalibration import multicalibration
-    from calviz.sample.slices import slices
-    from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
-    from calviz.verdicts.watching import Watch
+    from calviz import figures as figures
+    from calviz import integrations as integrations
+    from calviz import recalibrators as recalibrators
+    from calviz import sample as sample
+    from calviz.comparison.calibrated import Calibrated as Calibrated
+    from calviz.comparison.compare import compare as compare
+    from calviz.comparison.compare_models import compare_models as compare_models
+    from calviz.comparison.expected import expected as expected
+    from calviz.comparison.fitting import recalibrate as recalibrate
+    from calviz.comparison.guaranteed_thresholds import threshold as threshold
+    from calviz.comparison.judging import judge as judge
+    from calviz.comparison.learning_curves import learning_curve as learning_curve
+    from calviz.comparison.over_time import over_time as over_time
+    from calviz.comparison.prediction_sets import prediction_sets as prediction_sets
+    from calviz.comparison.recalibrate_files import recalibrate_files as recalibrate_files
+    from calviz.core.events import Reduction as Reduction
+    from calviz.core.predictions import ConfidencePredictions as ConfidencePredictions
+    from calviz.core.predictions import Predictions as Predictions
+    from calviz.core.predictions import at_prevalence as at_prevalence
+    from calviz.core.profile import Profile as Profile
+    from calviz.data import load as load
+    from calviz.data.any_size.profiling import profile as profile
+    from calviz.data.any_size.sampling import sample_rows as sample_rows
+    from calviz.recalibrators.base import load_map as load_map
+    from calviz.recalibrators.prior import base_rates as base_rates
+    from calviz.sample.multicalibration import multicalibration as multicalibration
+    from calviz.sample.slices import slices as slices
+    from calviz.verdicts.analysis import audit as audit
+    from calviz.verdicts.analysis import conventions as conventions
+    from calviz.verdicts.analysis import evaluate as evaluate
+    from calviz.verdicts.analysis import explain as explain
+    from calviz.verdicts.analysis import scorer as scorer
+    from calviz.verdicts.analysis import verdict as verdict
+    from calviz.verdicts.watching import Watch as Watch
 
-
-__all__ = [
-    "Calibrated",
-    "ConfidencePredictions",
-    "Predictions",
-    "Profile",
-    "Reduction",
-    "Watch",
-    "__version__",
-    "at_prevalence",
-    "audit",
-    "base_rates",
-    "compare",
-    "compare_models",
-    "conventions",
-    "evaluate",
-    "expected",
-    "explain",
-    "figures",
-    "folds",
-    "integrations",
-    "judge",
-    "learning_curve",
-    "load",
-    "load_map",
-    "multicalibration",
-    "over_time",
-    "prediction_sets",
-    "profile",
-    "recalibrate",
-    "recalibrate_files",
-    "recalibrators",
-    "sample",
-    "sample_rows",
-    "scorer",
-    "sites",
-    "slices",
-    "threshold",
-    "verdict",
-]
 
 # Module of each public name. They are imported on first use, so that the command line starts
 # at once and a script that only evaluates imports neither the readers nor plotly.
@@ -120,6 +90,8 @@ _PUBLIC = {
     "calviz.verdicts.watching": "Watch",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+_ROOMS = "figures", "integrations", "recalibrators", "sample"
+__all__ = sorted((*_HOMES, *_ROOMS, "__version__"))
 
 
 # Package of each registry; its modules, which register their entries, are imported on first access to the registry.
@@ -144,7 +116,7 @@ register_constructors(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("figures", "integrations", "recalibrators", "sample"):
+    if name in _ROOMS:
         return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
         raise AttributeError(
@@ -156,4 +128,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

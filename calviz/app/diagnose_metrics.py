@@ -16,15 +16,13 @@ from calviz.app import navigation, pinning, screen, selection, session, tables_a
 from calviz.app.session import Settings, md
 from calviz.core import entry_specs
 from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, MetricResult
-from calviz.core.words import capitalised, csv_bytes, number, range_end, shorten
+from calviz.core.words import capitalised, number, range_end, shorten
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
 ALL_FAMILIES = "All families"
-#: Width of a picture in the table, in pixels.
-_PICTURE = 66
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
 TABLE_HEIGHT, TABLE_HEIGHT_BESIDE = 620, 320
 
@@ -259,11 +257,10 @@ def draw_export(results: Results, settings: Settings) -> None:
 
 def metrics_export(results: Results, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
-    if form == "CSV":
-        return csv_bytes(metric_numbers(results)).decode()
     shown = written_columns(results, session.evaluation(settings).verdict)
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
-    return tables_and_cards.for_papers(form, shown, caption=caption(settings), right=right)
+    numbers = metric_numbers(results)
+    return tables_and_cards.written(form, numbers, shown, caption=caption(settings), right=right)
 
 
 def caption(settings: Settings) -> str:

@@ -178,7 +178,6 @@ def _another_file() -> None:
         "Rows are matched by identifier; without identifiers by their order, where all true labels agree."
     )
     upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
-    reading_panel.draw_failure()
 
 
 #: What identifies models and settings where rows are matched.

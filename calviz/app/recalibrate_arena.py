@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calviz.app import reading_panel, screen, session, upload
+from calviz.app import screen, session, upload
 from calviz.app.jobs import Job, LongWork
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md, offer_file
@@ -128,7 +128,6 @@ def choose_contest(entry: OpenFile) -> Contest | None:
     )
     with st.expander("Add another file"):
         upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
-        reading_panel.draw_failure()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])
     if not chosen or not methods:
@@ -136,8 +135,7 @@ def choose_contest(entry: OpenFile) -> Contest | None:
         return None
     labels = _data_sets({m.name: m.data for m in chosen})
     sources = tuple(Playable(labels[m.name], m.name, m.data) for m in chosen)
-    key = ("open", *(m.key for m in chosen), *methods)
-    return Contest(key, sources, methods)
+    return Contest(("open", *(m.key for m in chosen), *methods), sources, methods)
 
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:

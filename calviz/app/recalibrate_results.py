@@ -41,7 +41,6 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import (
     capitalised,
     counted,
-    csv_bytes,
     decimal,
     decimals_for,
     percent,
@@ -339,11 +338,11 @@ def table_export(
     form: str, outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
-    if form == "CSV":
-        return csv_bytes(numbers(outcome, columns)).decode()
     table = shown.rename_axis("Method").reset_index()
     right = [str(c) for c in shown.columns]
-    return tables_and_cards.for_papers(form, table, caption=caption(outcome), right=right)
+    return tables_and_cards.written(
+        form, numbers(outcome, columns), table, caption=caption(outcome), right=right
+    )
 
 
 def caption(outcome: ComparisonOutcome) -> str:

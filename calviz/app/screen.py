@@ -61,11 +61,6 @@ def wider() -> int:
     return 150 * (width_class() == "wide")
 
 
-def rare_choices(label: str) -> Any:
-    """Return the place of choices that are rarely changed: behind a button, so that the answer comes first."""
-    return st.popover(label, icon=":material/tune:")
-
-
 #: Most steps of a slider of thresholds.
 _STEPS = 200
 

@@ -448,7 +448,11 @@ def draw_export(content_in: Callable[[str], str], name: str) -> None:
     st.code(content, language=None, height=260)
 
 
-def for_papers(form: str, texts: pd.DataFrame, *, caption: str, right: Sequence[str]) -> str:
-    """Return a table of texts in Markdown or LaTeX, with the columns in `right` aligned right."""
+def written(
+    form: str, numbers: pd.DataFrame, texts: pd.DataFrame, *, caption: str, right: Sequence[str]
+) -> str:
+    """Return a table in a format: the numbers as CSV, or the texts in Markdown or LaTeX with the columns in `right` aligned right."""
+    if form == "CSV":
+        return words.csv_bytes(numbers).decode()
     write = words.markdown_table if form == "Markdown" else words.latex_table
     return write(texts, caption=caption, right=right)

@@ -25,7 +25,7 @@ _NUMBER = "calviz.uploader"
 def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
 
-    With `keep_current`, a file of the user's own that is current stays so.
+    With `keep_current`, a file of the user's own that is current stays so, and one that cannot be read is told of below the box.
     """
     number = st.session_state.setdefault(_NUMBER, 0)
     uploads = st.file_uploader(
@@ -37,6 +37,8 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
         "Nothing is unpickled.",
     )
     if not uploads:
+        if keep_current:
+            reading_panel.draw_failure()
         return
     given = [(file.name, file.getvalue()) for file in uploads]
     views = [content for _, content in given if is_view(content)]

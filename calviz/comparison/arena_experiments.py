@@ -170,12 +170,14 @@ def _experiment(
     digest = experiment_digest(data, rules.division)
     scores: dict[Key, MethodScore] = {}
     for spec in rules.specs:
-        key = (digest, method_key(spec.key, rules.options))
+        options = rules.options.get(spec.key, {})
+        # Methods are named in a state with their parameters.
+        key = (digest, f"{spec.key} {sorted(options.items())!r}" if options else spec.key)
         if key in finished:
             scores[key] = MethodScore(spec.key)  # placeholder for the result in the state
             continue
         checkpoint(f"{source.dataset}, {model}: {spec.label}")
-        scores[key] = _score(data, spec, rows, rules.options.get(spec.key, {}))
+        scores[key] = _score(data, spec, rows, options)
     return experiment, scores
 
 
@@ -211,12 +213,6 @@ def experiment_digest(data: Dataset, division: Division) -> str:
     """Return a hash of the rows of an experiment and of their division."""
     text = f"{data.fingerprint()} {sorted(division.given.items())!r}"
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-
-
-def method_key(method: str, options: MethodOptions) -> str:
-    """Return a method with its parameters, as it is named in a state."""
-    parameters = options.get(method, {})
-    return f"{method} {sorted(parameters.items())!r}" if parameters else method
 
 
 # ---- Workers

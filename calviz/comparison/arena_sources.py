@@ -165,7 +165,9 @@ def results_in(
         Benchmark of results that do not name one; if left out, the folder of the file.
     """
     head = source.head(4096)
-    if looks_saved(head):
+    # It starts like a state file, or like the JSON of a finished arena.
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
+    if text.startswith(MARK) or (text.startswith("{") and JSON_MARK in text):
         return read_saved(source)
     of_calarena = head.removeprefix(b"\xef\xbb\xbf").startswith(_FIRST)
     return read_results(source, benchmark) if of_calarena else None
@@ -463,12 +465,6 @@ VERSION = 1
 _HEAD = f"{MARK}{VERSION}}}\n".encode()
 
 Key = tuple[str, str]
-
-
-def looks_saved(head: bytes) -> bool:
-    """Whether a file starts like a state file or like the JSON of a finished arena."""
-    text = head[:4096].decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
-    return text.startswith(MARK) or (text.startswith("{") and JSON_MARK in text)
 
 
 @dataclass

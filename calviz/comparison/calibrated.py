@@ -161,8 +161,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""
-        probs = self.predict_proba(X)
-        return np.asarray(self.classes_[probs.argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     @staticmethod
     def _columns(X: Any, names: Sequence[str | int]) -> dict[str, Any]:

@@ -16,25 +16,24 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from calviz import __version__
 from calviz.comparison import advice, comparison_results
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, with_probabilities
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core import entry_specs, errors
+from calviz.core import __version__, entry_specs, errors
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, NoiseFloor, RecalibratorSpec
 from calviz.core.errors import RESAMPLES, CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.features import cut_of_numbers, edge_text
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.profile import Profile
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from calviz.recalibrators.composition import map_of_slice, slice_of
 from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import (
     MIN_ROWS,
+    AnyRows,
     Sample,
     Where,
     dataset_of,
@@ -92,7 +91,7 @@ Activity = Callable[[str, str], object]
 
 
 def compare(
-    data: Dataset | RowSample | Profile,
+    data: AnyRows | RowSample,
     methods: Iterable[str] | str = "all",
     *,
     fit_split: str | None = None,
@@ -169,7 +168,7 @@ def compare(
 
 def carry_out(
     plan: Plan,
-    data: Dataset | RowSample | Profile,
+    data: AnyRows | RowSample,
     *,
     jobs: int | None = None,
     progress: CompareProgress | None = None,

@@ -37,11 +37,10 @@ from calviz.core.predictions import (
     usual_columns,
     with_rows,
 )
-from calviz.core.profile import Profile
 from calviz.core.words import counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample import slice_tests
-from calviz.sample.sample import Sample, Where, dataset_of, rows_where
+from calviz.sample.sample import AnyRows, Sample, Where, dataset_of, rows_where
 from calviz.verdicts.analysis import evaluate
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
     from calviz.comparison.compare import Plan
 
-Models = Mapping[str, Dataset | Profile] | Sequence[Dataset | Profile]
+Models = Mapping[str, AnyRows] | Sequence[AnyRows]
 Progress = Callable[[str, int, int], object]
 
 

@@ -20,7 +20,6 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpe
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.probabilities import MOST
-from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, listed, percent
 from calviz.data import loaded
 from calviz.data.format import ReadingOptions
@@ -29,7 +28,7 @@ from calviz.recalibrators.base import check_two_classes, load_map, numbers_in
 from calviz.recalibrators.composition import written_where
 from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample import losses
-from calviz.sample.sample import Sample, dataset_of, rows_where
+from calviz.sample.sample import AnyRows, Sample, dataset_of, rows_where
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
@@ -413,7 +412,7 @@ def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> In
 
 
 def recalibrate(
-    data: Dataset | Profile,
+    data: AnyRows,
     method: str,
     *,
     fit_split: str | None = None,
@@ -452,7 +451,7 @@ def recalibrate(
 
 
 def calibrate(
-    data: Dataset | Profile,
+    data: AnyRows,
     method: str,
     division: Division,
     options: Mapping[str, Any] = MappingProxyType({}),

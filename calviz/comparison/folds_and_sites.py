@@ -19,11 +19,10 @@ from calviz.core.entry_specs import METRICS, Interval, MetricResult, takes_weigh
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber
 from calviz.core.predictions import Dataset, no_group_column, sliceable_columns
-from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import EventOptions, Sample, shows_options
+from calviz.sample.sample import AnyData, EventOptions, Sample, shows_options
 from calviz.sample.slice_tests import slice_sums
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
@@ -330,7 +329,7 @@ class FoldResults(_ByLevel):
 @one_blas_thread()
 @shows_options
 def folds(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     by: str | Sequence[str] | None = None,
     metrics: Iterable[str] = FOLD_METRICS,
     *,
@@ -682,7 +681,7 @@ LevelResults = FoldResults | SiteResults
 @one_blas_thread()
 @shows_options
 def sites(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     by: str,
     *,
     min_rows: int = MIN_ROWS,

@@ -26,14 +26,13 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
-from calviz.core.profile import Profile
 from calviz.core.words import bins_words, counted, shorten
 from calviz.sample import metric_results, sample
 from calviz.verdicts.analysis import evaluate
 
 
 def learning_curve(
-    data: Dataset | Profile,
+    data: sample.AnyRows,
     methods: Sequence[str],
     *,
     sizes: Sequence[int] | None = None,

@@ -20,9 +20,8 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.profile import Profile
 from calviz.core.words import counted, decimal, decimals_for, level_text, listed, percent, shorten
-from calviz.sample.sample import Sample, dataset_of, rows_where
+from calviz.sample.sample import AnyRows, Sample, dataset_of, rows_where
 from calviz.sample.slice_tests import counts_as, slice_sums
 
 #: How sets are formed.
@@ -206,7 +205,7 @@ _ROUNDING, _ROUNDED = 1e-12, 1e-6
 
 
 def prediction_sets(
-    data: Dataset | Profile,
+    data: AnyRows,
     *,
     method: SetMethod = "lac",
     coverage: float = 0.9,
@@ -394,7 +393,7 @@ def _tested(
     return tuple(replace(c, p_value=float(v)) for c, v in zip(classes, holm(p), strict=True))
 
 
-def _checked_data(data: Dataset | Profile) -> Predictions:
+def _checked_data(data: AnyRows) -> Predictions:
     """Return the data if they hold the rows and all probabilities; raise NotAvailable otherwise."""
     data = dataset_of(data)
     if data.cells is not None:

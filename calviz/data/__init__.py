@@ -6,24 +6,16 @@ used; `formats/` is what the registry imports.
 
 from __future__ import annotations
 
-from calviz.data.first_rows import FirstRows, first_rows
-from calviz.data.format import FORMATS, REPAIRS, ReadingOptions
-from calviz.data.joining import LabelFile
-from calviz.data.loaded import Loaded, Recognition
-from calviz.data.reading import Together, are_logs, load, read, zipped
-
-__all__ = [
-    "FORMATS",
-    "REPAIRS",
-    "FirstRows",
-    "LabelFile",
-    "Loaded",
-    "ReadingOptions",
-    "Recognition",
-    "Together",
-    "are_logs",
-    "first_rows",
-    "load",
-    "read",
-    "zipped",
-]
+from calviz.data.first_rows import FirstRows as FirstRows
+from calviz.data.first_rows import first_rows as first_rows
+from calviz.data.format import FORMATS as FORMATS
+from calviz.data.format import REPAIRS as REPAIRS
+from calviz.data.format import ReadingOptions as ReadingOptions
+from calviz.data.joining import LabelFile as LabelFile
+from calviz.data.loaded import Loaded as Loaded
+from calviz.data.loaded import Recognition as Recognition
+from calviz.data.reading import Together as Together
+from calviz.data.reading import are_logs as are_logs
+from calviz.data.reading import load as load
+from calviz.data.reading import read as read
+from calviz.data.reading import zipped as zipped

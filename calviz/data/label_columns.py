@@ -460,7 +460,7 @@ def _with_columns_of_labels(
     first = found.scores[0]
     labels = np.stack([view.table[c].head.astype(float) for c in columns], axis=1)
     is_distribution = first.kind == "probabilities" and roles.sum_to_one(view.columns(first))
-    several = are_several(labels) and not is_distribution
+    several = bool((np.nansum(labels, axis=1) != 1).any()) and not is_distribution
     return replace(found, label=None, one_hot=columns, multilabel=several)
 
 
@@ -479,11 +479,6 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | 
             columns = tuple(place[name] for name in block.labels)
             return _with_columns_of_labels(view, ColumnRoles((scores,)), columns)
     return None
-
-
-def are_several(labels: npt.NDArray[Any]) -> bool:
-    """Whether 0/1 labels, shape (n, K), are none or several of the classes in some rows."""
-    return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
 
 
 # ---- Labels and columns: by name, by words for the event, by number, and what the labels follow

@@ -188,7 +188,8 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
         Theme in which it was drawn.
     """
     palette = PALETTES[theme]
-    drawn.data = [trace for trace in drawn.data if not _is_grey(trace, palette)]
+    grey = palette.calibrated
+    drawn.data = [trace for trace in drawn.data if getattr(trace, "fillcolor", None) != grey]
     ink = palette.ink
     plain = {"showgrid": False, "linecolor": ink, "tickcolor": ink, "tickfont": {"color": ink}}
     drawn.update_shapes(line_color=ink, selector={"line.color": palette.neutral})
@@ -196,10 +197,3 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
     return (
         drawn.update_annotations(bgcolor="rgba(0, 0, 0, 0)").update_xaxes(plain).update_yaxes(plain)
     )
-
-
-def _is_grey(trace: Any, palette: Palette) -> bool:
-    """Whether a trace is the grey area of a calibrated model."""
-    if getattr(trace, "fill", None) in (None, "none"):
-        return False
-    return bool(trace.fillcolor == palette.calibrated)

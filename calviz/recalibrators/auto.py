@@ -491,8 +491,7 @@ MappedFolds = list[tuple[IntArray, dict[str, FloatArray]]]
 def row_losses(probs: FloatArray, labels: IntArray) -> FloatArray:
     """Return log loss and Brier score (summed over the classes) of every row, shape (2, n), from probabilities, shape (n, K)."""
     true_probs = probs[np.arange(labels.size), labels].astype(np.float64)
-    squares = np.vecdot(probs, probs).astype(np.float64)
-    return _losses(true_probs, squares)
+    return _losses(true_probs, np.vecdot(probs, probs).astype(np.float64))
 
 
 def _losses(true_probs: FloatArray, squares: FloatArray) -> FloatArray:

@@ -239,8 +239,7 @@ def averaged_binnings(ordered: FloatArray, hits: FloatArray, below: FloatArray) 
     places, where = np.unique(used.start, return_inverse=True)
     steps = weight[weight > 0][used.model] * step
     value = np.cumsum(np.bincount(where, weights=steps))
-    edges = halfway(ordered, ordered[places[1:] - 1])
-    return steps_merged(edges, np.clip(value, 0, 1))
+    return steps_merged(halfway(ordered, ordered[places[1:] - 1]), np.clip(value, 0, 1))
 
 
 def bin_counts(n: int) -> range:

@@ -55,11 +55,6 @@ class Resampling:
         kinds: dict[BarKind, bool] = {"interval": self.intervals, "noise_floor": self.noise_floors}
         return {kind for kind, is_wanted in kinds.items() if is_wanted}
 
-    @property
-    def cache_key(self) -> Resampling:
-        """The same resampling whatever is wanted: an interval is the same with or without a noise floor beside it."""
-        return replace(self, intervals=True, noise_floors=True)
-
     def method(self, metric: Metric) -> IntervalMethod:
         """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
@@ -165,7 +160,9 @@ def measured_with_error_bars(
     values = {m.key: values[m.key] for m in metrics}
     if not resampling.intervals and not resampling.noise_floors:
         return values
-    places = {k: (sample.reduction, r, resampling.cache_key) for k, r in requests.items()}
+    # Kept for whatever is wanted: an interval is the same with or without a noise floor beside it.
+    kept = replace(resampling, intervals=True, noise_floors=True)
+    places = {k: (sample.reduction, r, kept) for k, r in requests.items()}
     bars: dict[str, ErrorBars] = {key: sample.cache.get(place, {}) for key, place in places.items()}
     # Metrics of one view share its resamples.
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it

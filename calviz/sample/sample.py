@@ -341,7 +341,7 @@ class Sample:
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
 
 
-def dataset_of(data: predictions.Dataset | Profile) -> predictions.Dataset:
+def dataset_of(data: AnyRows) -> predictions.Dataset:
     """Return predictions, with days as clusters if their rows are found to depend on each other, and a profile as its cells (`Profile.predictions`); raises InputError for anything else.
 
     That is found once for a file: where clusters are named, even as none, or rows were taken from such data, it stays.
@@ -697,19 +697,15 @@ def _top_events(data: predictions.Predictions) -> BinaryEvents:
 
 
 def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
-    best = _argmax(block)
-    score[:] = block[np.arange(best.size), best]
-    return best
-
-
-def _argmax(block: FloatArray) -> IntArray:
-    """``block.argmax(axis=1)``, without the copy that NumPy makes of a read-only array.
+    """Like `_top_of_few`, by ``argmax``, without the copy that NumPy makes of a read-only array.
 
     The copy is unnecessary, as argmax does not write, and takes as long as five passes over an array of 200 MB.
     """
     described = {**block.__array_interface__, "data": (block.ctypes.data, False)}
     unlocked: Any = SimpleNamespace(__array_interface__=described)
-    return np.asarray(np.asarray(unlocked).argmax(axis=1))
+    best = np.asarray(unlocked).argmax(axis=1)
+    score[:] = block[np.arange(best.size), best]
+    return best
 
 
 def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
@@ -787,5 +783,6 @@ def alike_by(sample: Sample, cluster: IntArray) -> float:
     return max(binning.dependence(*binning.residuals(sample.scored), cluster).icc, 0.0)
 
 
-#: What can be judged.
-AnyData = predictions.Dataset | Sample | Profile
+#: Rows, one by one or summed, and what can be judged.
+AnyRows = predictions.Dataset | Profile
+AnyData = AnyRows | Sample

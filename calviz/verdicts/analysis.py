@@ -11,12 +11,11 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 from calviz.core import entry_specs, errors
 from calviz.core.entry_specs import CHECKS, LEVEL, METRICS, Check, Conventions, Metric, Parameter
 from calviz.core.errors import RESAMPLES, Finding, InputError, NotAvailable, OptionError
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
-from calviz.core.profile import Profile
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import within_sentence
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
-from calviz.sample.sample import Sample, SampleOptions, rate_if_rare, shows_options
+from calviz.sample.sample import AnyData, Sample, SampleOptions, rate_if_rare, shows_options
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
@@ -79,7 +78,7 @@ class AuditOptions(_MetricOptions, total=False):
     findings: bool | None
 
 
-def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sample:
+def _sample(data: AnyData, options: Mapping[str, Any]) -> Sample:
     """Return the sample that these options choose; raise OptionError if one of them is unknown."""
     known = SampleOptions.__annotations__
     for name in options:
@@ -97,7 +96,7 @@ def _divided(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 @shows_options
 def evaluate(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     metrics: Iterable[str] | None = None,
     *,
     ci: bool = False,
@@ -195,7 +194,7 @@ def evaluate(
 
 
 @shows_options
-def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> Verdict:
+def verdict(data: AnyData, **options: Unpack[SampleOptions]) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
     Parameters
@@ -213,7 +212,7 @@ def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
 
 
 @shows_options
-def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> tuple[str, ...]:
+def explain(data: AnyData, **options: Unpack[SampleOptions]) -> tuple[str, ...]:
     """Explain the verdict in five sentences, for readers who do not know the terms.
 
     Parameters
@@ -400,14 +399,14 @@ def audit(
     >>> result.verdict.direction
     'mixed'
     """
-    given = isinstance(y_true, Sample | Predictions | ConfidencePredictions | Profile)
+    given = isinstance(y_true, AnyData)
     for_arrays = {"pos_label": pos_label, "class_names": class_names, "groups": groups}
     if y_prob is None and given:
         if kind != "probabilities" or any(value is not None for value in for_arrays.values()):
             raise OptionError(
                 "pos_label, class_names, groups and kind are for arrays; predictions have their own."
             )
-        data: Dataset | Sample | Profile = y_true
+        data: AnyData = y_true
     else:
         if given:
             raise OptionError("audit got predictions and probabilities: leave out y_prob.")
