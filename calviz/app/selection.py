@@ -280,8 +280,7 @@ class Covered(SelectionRule):
 
     def link(self) -> str:
         """Encode side, ranking, threshold or percent, and the predicted classes."""
-        parts = (self.code, self.side, self.ranking, str(self.at), *self.predicted)
-        return join_parts(parts)
+        return join_parts((self.code, self.side, self.ranking, str(self.at), *self.predicted))
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:

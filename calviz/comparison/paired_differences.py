@@ -502,8 +502,7 @@ def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:
     """Share of the resamples in which each method has the lowest value; ties are split."""
     table = np.stack(list(values.values()))
     best = table <= table.min(axis=0) + 1e-12
-    share = (best / best.sum(axis=0)).mean(axis=1)
-    return dict(zip(values, share.tolist(), strict=True))
+    return dict(zip(values, (best / best.sum(axis=0)).mean(axis=1).tolist(), strict=True))
 
 
 # ---- Losses of rare labels

@@ -684,8 +684,7 @@ def _sums(
 
 
 def _total(a: FloatArray, axis: int) -> FloatArray:
-    total = a.sum(axis=0, dtype=a.dtype) if axis == 0 else row_sums(a)
-    return total.astype(np.float64)
+    return (a.sum(axis=0, dtype=a.dtype) if axis == 0 else row_sums(a)).astype(np.float64)
 
 
 def _dot(a: FloatArray, b: FloatArray, axis: int) -> FloatArray:

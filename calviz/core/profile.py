@@ -390,8 +390,7 @@ def _totals(table: pl.DataFrame, keys: list[str], sums: Sequence[str]) -> pl.Dat
     import polars as pl
 
     totals = [pl.col(name).sum() for name in sums]
-    cells = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
-    return cells.sort(keys)
+    return table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max()).sort(keys)
 
 
 _WORDS = {

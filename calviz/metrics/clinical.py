@@ -344,8 +344,7 @@ def nagelkerke_r2(view: Steps) -> FloatArray:
     _, line, alone = _gain(view)
     n = view.n
     # A constant is one of the lines: one that is less likely is of a fit to redrawn rows that has not settled.
-    gain = np.maximum(line - alone, 0)
-    return np.asarray(np.expm1(-gain / n) / np.expm1(alone / n))
+    return np.asarray(np.expm1(-np.maximum(line - alone, 0) / n) / np.expm1(alone / n))
 
 
 def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
@@ -390,8 +389,7 @@ def _of_chi_squared(sample: Sample, view: BinSums) -> float:
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
-    p = float(chdtrc(used, value))
-    return {"degrees_of_freedom": float(used), "p_value": p}
+    return {"degrees_of_freedom": float(used), "p_value": float(chdtrc(used, value))}
 
 
 @_tested(

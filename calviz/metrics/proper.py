@@ -390,8 +390,7 @@ def nll_calibration(view: CrossFitted) -> FloatArray:
 
     Cells of shape (..., C, F) give values of shape (...).
     """
-    own = view.of_scores(view.losses.log_hit, view.losses.log_miss)
-    return np.asarray(own - _log_loss(view))
+    return np.asarray(view.of_scores(view.losses.log_hit, view.losses.log_miss) - _log_loss(view))
 
 
 @_cross_fitted(

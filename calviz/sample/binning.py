@@ -143,8 +143,7 @@ class BinSums:
         """Hits and rows per bin, shape (M,) each, for exact intervals; weighted or clustered rows as their effective number."""
         if self.effective is None:
             return self.hit_sum, self.count
-        share = quotient(self.hit_sum, self.count, otherwise=0.0)
-        return share * self.effective, self.effective
+        return quotient(self.hit_sum, self.count, otherwise=0.0) * self.effective, self.effective
 
     @property
     def is_of_few(self) -> bool:

@@ -106,8 +106,7 @@ def cell_table(sample: Sample) -> CellTable:
         np.bincount(cell, values, minlength=size)
         for values in (hits, misses, misses * score, hits * (1 - score))
     ]
-    filled = high >= low
-    return CellTable(*(column[filled] for column in (low, high, *sums)))
+    return CellTable(*(column[(high >= low)] for column in (low, high, *sums)))
 
 
 @entry_specs.takes_weights

@@ -96,8 +96,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
             return ClassRanges(sums.gap, sums.rows, has, None)
         # The limits of the gap: all rows are hits, or none is.
         low, high = np.maximum(low, mean - 1), np.minimum(high, mean)
-        needed = _needed(low, high, mean)
-        return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
+        return ClassRanges(sums.gap, sums.rows, has, (low, high), _needed(low, high, mean))
     true = true_classes.true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None

@@ -239,8 +239,7 @@ class LabelledRows:
         of = {"sensitivity": yes, "specificity": ~yes, "agreement": every, "kappa": every}
         design = {k: clusters.design(m, self.w * (hit - hit[m].mean()) if m.any() else hit) for k, m in of.items()}  # fmt: skip
         own = {k: agreement(self.cells / d, level)[k] for k, d in design.items()}
-        of_rates = np.array([[design["sensitivity"]], [design["specificity"]]])
-        return own, self.cells / of_rates
+        return own, self.cells / np.array([[design["sensitivity"]], [design["specificity"]]])
 
     @property
     def bias(self) -> float:

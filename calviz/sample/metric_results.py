@@ -88,8 +88,7 @@ class Resampling:
 
 def measured(sample: Sample, key: str) -> MetricResult:
     """The metric `key` of a sample, with its default parameters."""
-    request = request_of(sample, METRICS[key], {})
-    return sample.view(value_of, request=request)
+    return sample.view(value_of, request=request_of(sample, METRICS[key], {}))
 
 
 def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> MetricRequest:

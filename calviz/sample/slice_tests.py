@@ -478,7 +478,7 @@ def tested(
         names = tuple(name for name, _ in columns)
         factors = {name: alone(data, name, value) for name, value in columns}
         size = math.prod(len(factor.levels) for factor in factors.values())
-        among = math.prod(len(data.cuts[name].sides) for name, value in columns if value)
+        among = ranges_of(data.cuts, names)
         codes = np.where(outside, crossed_codes(factors.values(), data.n), size)
         sums = sums_of_terms(terms, codes, size + 1, cluster)
         if part is None:
@@ -495,7 +495,28 @@ def tested(
         for i in range(size):
             p = min(among * float(p_values[i]), 1.0)
             found[where_of(names, factors, i)] = p, float(gaps[i])
-    return [found[where] for where in wheres]
+    return [(max(found[w][0], p_of_years(sample, w, outside)), found[w][1]) for w in wheres]
+
+
+def ranges_of(cuts: Mapping[str, Any], names: Iterable[str]) -> int:
+    """Of how many ranges the slices of these columns are the furthest off: 1, but for hours, weekdays and months."""
+    return math.prod(len(cuts[name].sides) for name in names if name in cuts and cuts[name].cycle)
+
+
+def p_of_years(sample: Sample, where: Where, outside: BoolArray) -> float:
+    """The largest p-value of any year of a slice of months on the rows `outside`, shape (n,), as what is off in one year alone does not come round; 0 for other slices."""
+    cuts, times = sample.data.cuts, sample.data.times
+    if times is None or not any(v and n in cuts and cuts[n].cycle == "month" for n, v in where):
+        return 0.0
+    months = times.astype("datetime64[M]").astype(np.intp)
+    year = (months - months.min()) // 12
+    inside = np.asarray(rows_where(sample.data, where)) & outside
+    codes = np.where(inside, year, year.max() + 1)
+    terms = row_terms(sample.scored, sample.weights)
+    sums = sums_of_terms(terms, codes, year.max() + 2, sample.row_draws.cluster)
+    p_values = p_against_calibrated(sums, sample.scored, codes, sample.weights)
+    seen = np.flatnonzero(sums.rows[:-1])
+    return float(p_values[seen].max(initial=0.0)) if len({*np.sign(sums.gap[seen])}) < 2 else 1.0
 
 
 def alike(sample: Sample) -> IntArray:

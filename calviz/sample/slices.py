@@ -525,7 +525,7 @@ def _at_rate(found: Slices, rate: float, level: float, tests: int = 0) -> Slices
     least = -ndtri(rate * share / 2)
 
     def of(one: Slice) -> Slice:
-        wide = -ndtri((1 - level) / 2 / _ranges(found.cuts, dict(one.where)))
+        wide = -ndtri((1 - level) / 2 / slice_tests.ranges_of(found.cuts, dict(one.where)))
         error = (one.interval.high - one.interval.low) / 2 / wide
         if one.adjusted > rate or error <= 0:
             return replace(one, expected=one.gap, expected_interval=one.interval)
@@ -754,6 +754,7 @@ def _measured(
     whole: slice_tests.SliceSums | None = None
     of_classes: slice_tests.SliceSums | None = None
     measured: list[Slice] = []
+    outside = rows_outside(data, without)
     small = 0
 
     def measure(
@@ -775,24 +776,25 @@ def _measured(
                 p_values, sums, of_classes, events, codes, weights, cluster
             )
         eces, noises = slice_tests.slice_ece(table, sums.mass)
-        among = _ranges(data.cuts, names)
+        among = slice_tests.ranges_of(data.cuts, names)
         gaps, (low, high) = sums.gap, slice_tests.intervals(sums, (1 - level) / among)
         for i in np.flatnonzero((sums.rows >= min_rows) & (sums.mass > 0)).tolist():
-            gap = float(gaps[i])
+            gap, where = float(gaps[i]), slice_tests.where_of(names, of, i)
+            least = slice_tests.p_of_years(sample, where, outside)
             measured.append(
                 Slice(
-                    where=slice_tests.where_of(names, of, i),
+                    where=where,
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
                     gap=gap,
                     interval=Interval(float(low[i]), float(high[i])),
-                    p_value=min(among * float(p_values[i]), 1.0),
+                    p_value=max(min(among * float(p_values[i]), 1.0), least),
                     ece=float(eces[i]),
                     ece_noise=float(noises[i]),
                     difference=float(differences[i]),
                     expected_interval=Interval(gap, gap),
-                    p_calibrated=min(among * float(alone[i]), 1.0),
+                    p_calibrated=max(min(among * float(alone[i]), 1.0), least),
                 )
             )
         return sums
@@ -837,7 +839,7 @@ def _measured(
         value = slice_tests.furthest_range(data.cuts[name].sides, factor, terms, min_rows)
         wheres += [((name, value),)] * bool(value)
     for where in wheres:
-        rows = np.asarray(rows_where(data, where)) & rows_outside(data, without)
+        rows = np.asarray(rows_where(data, where)) & outside
         inside = Factor(rows.astype(np.intp), ("", "inside"))
         of = {name: Factor(np.zeros(data.n, np.intp), (value,)) for name, value in where}
         first = {where[0][0]: of[where[0][0]]}
@@ -857,11 +859,6 @@ def _measured(
         skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
-
-
-def _ranges(cuts: Mapping[str, Any], names: Iterable[str]) -> int:
-    """Of how many ranges the slices of these columns are the furthest off: 1, but for hours, weekdays and months."""
-    return math.prod(len(cuts[name].sides) for name in names if name in cuts and cuts[name].cycle)
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:

@@ -133,8 +133,7 @@ def looks_at(
 
     def sums(values: FloatArray) -> FloatArray:
         weights = values if counts is None else counts * values
-        of_cells = np.bincount(at, weights, minlength=n * bins)
-        return of_cells.reshape(n, bins).astype(np.float64)
+        return np.bincount(at, weights, minlength=n * bins).reshape(n, bins).astype(np.float64)
 
     def log_ratios(shift: FloatArray | float) -> FloatArray:
         """Sums of logarithms of likelihood ratios of shifted logits; of a cell, by Jensen's inequality, at most those of its rows."""

@@ -112,8 +112,7 @@ def _column_of_models(sample: Sample) -> str | None:
     data, codes = sample.data, sample.once(_repeated_ids)
     if codes is None or not isinstance(data, Predictions):
         return None
-    fits = (n for n, c in data.groups.items() if ids_of_all(codes, c, data.labels))
-    return next(fits, None)
+    return next((n for n, c in data.groups.items() if ids_of_all(codes, c, data.labels)), None)
 
 
 @check("CAL027", "Rows of several models", clusters=True, weights=True)
@@ -344,8 +343,7 @@ def label_errors(data: Predictions) -> LabelErrors | None:
     mapped = softmax(weights * logs + offsets)
     after = np.maximum(mapped[rows, labels], LEAST_PROBABILITY)
     of_map = float((np.log(after) - before).sum())
-    of_labels = gain_of_random_labels(after, data.n_classes)
-    return LabelErrors(of_map, of_labels, ruled_out, expected)
+    return LabelErrors(of_map, gain_of_random_labels(after, data.n_classes), ruled_out, expected)
 
 
 def gain_of_random_labels(given: FloatArray, classes: int) -> float:

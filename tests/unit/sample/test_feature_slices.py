@@ -577,3 +577,25 @@ def test_hours_are_those_that_the_file_has(tmp_path):
     assert not any("UTC" in n.message for n in read(file).notices)
     hours = data.sliced("hour of time")
     assert hours.values().tolist() == [str(i % 24) for i in range(400)]
+
+
+def test_what_is_off_in_one_year_alone_is_no_season():
+    """Found by a stranger: a change in July of the second year was reported as "month of time = July to December"."""
+    rng = np.random.default_rng(3)
+    times = np.datetime64("2023-01-01T00:00") + np.sort(
+        rng.integers(0, 730 * 24, 8_000)
+    ) * np.timedelta64(1, "h")
+    month = times.astype("datetime64[M]").astype(int) % 12
+    p = rng.uniform(0.1, 0.6, times.size)
+    late = times >= np.datetime64("2024-07-01")
+
+    def off(where) -> list[str]:
+        hit = rng.random(p.size) < p - 0.1 * where
+        data = calviz.Predictions(
+            probs=np.stack([1 - p, p], axis=1), labels=hit.astype(int), times=times
+        )
+        found = slices(data, ["month of time"], reduction="positive", rate=0.005)
+        return [dict(s.where)["month of time"] for s in found.off]
+
+    assert off(late) == []
+    assert len(off((month > 5) & (month < 9))) == 1
