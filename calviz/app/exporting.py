@@ -378,7 +378,7 @@ def _downloads(report: Report, settings: Settings) -> str:
         draw_pdf_buttons(on_paper, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
-        "It shows rows of your file only in the section *Worst rows*; where these are few, points of curves may be single scores."
+        "It shows rows of your file only in the section *Worst rows*, if you choose it; with few rows, points of curves may be single scores."
     )
     return html if preview else ""
 
