@@ -409,7 +409,8 @@ def print_over_time(result: OverTime) -> None:
         table.add_row(*(Text(c, style=style) for c in cells))
     for w in result.waiting:
         value, (low, high) = w.expected
-        line = (w.name, f"{w.rows:,}", f"~{_four(value)}", f"{low:.4f} to {high:.4f}", *["-"] * 3)
+        about = f"{w.name}, no labels", f"{w.rows:,}", f"~{_four(value)}"
+        line = (*about, f"{low:.4f} to {high:.4f}", *["-"] * 3)
         table.add_row(*(Text(c, style="dim") for c in line))
     show()
     console().print(table)

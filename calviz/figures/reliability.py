@@ -637,8 +637,7 @@ def isotonic_at(view: steps.Steps, score: FloatArray) -> FloatArray:
     """Evaluate the isotonic curve of one sample at scores (P,), shape (P,): linear between steps, constant beyond them."""
     used = view.count > 0
     count, hits = view.count[used], view.hits[used]
-    fitted = isotonic_regression(hits / count, weights=count)
-    return np.interp(score, view.score[used], fitted.x)
+    return np.interp(score, view.score[used], isotonic_regression(hits / count, weights=count).x)
 
 
 def isotonic_band(
