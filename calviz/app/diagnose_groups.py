@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
 #: Characters of a name.
-_NAME = 64
+_NAME = 62
 _MARKS, _SITES = "slices.marks", "sites"
 _AGAINST: dict[Against, str] = {"calibrated": "a calibrated model", "rest": "the other rows"}
 #: Limits of the choices; in the address, that no column is chosen.

@@ -142,13 +142,12 @@ def _draw_table(
         texts.insert(
             2 + len(others), screen.PICTURE_COLUMN, screen.picture_column(bullets, shared=False)
         )
-    # Reasons why a metric is not available are listed below the table, each once.
-    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
-    # So that the table fits a window of 1,280 pixels: families, which can be chosen above, give way to
-    # other values, and are shorter.
-    if others:
-        unused.append("family")
+    # Reasons why a metric is not available are listed below the table, each once. So that the table fits a window of 1,280 pixels,
+    # families, which can be chosen above, give way to other values, and are shorter; names are as a phone has room for them.
+    given_way = ["family"] if others else []
+    unused = ["note", *given_way, *(c for c in OPTIONAL if not texts[c].any())]
     texts["family"] = texts["family"].str.replace(" and ", ", ")
+    texts["metric"] = [shorten(n, 25 if screen.page_width() else 60) for n in texts["metric"]]
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = TABLE_HEIGHT

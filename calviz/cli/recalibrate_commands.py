@@ -138,7 +138,8 @@ def recalibrate(
     remarks = [zero_words(fitted.describe()) if fitted is not None else "", *result.warnings]
     if getattr(result.recalibrator, "needed_columns", ()):
         remarks.append(result.recalibrator.reading())
-    remarks.append(change_words(data, split=fitting.fit_split))
+    change = change_words(data, split=fitting.fit_split)
+    remarks.append(f"{change} Give these in a file of their own or as --fit-split." * bool(change))
     remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
     for sentence in remarks:
         say(f"{method}: {sentence}")

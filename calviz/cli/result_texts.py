@@ -393,7 +393,8 @@ def print_over_time(result: OverTime) -> None:
 
     figure = OverTimeLine.compute(result)
     metric = METRICS[result.metric].label
-    table = table_of(result.every, "rows", metric, "95 % CI", "noise", "adjusted p", "on past")
+    p_value = "p beside the change" if result.sides else "adjusted p"
+    table = table_of(result.every, "rows", metric, "95 % CI", "noise", p_value, "on past")
     for p in result.periods:
         interval, floor = p.result.interval, p.result.noise_floor
         cells = (

@@ -674,13 +674,10 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     short = min(map(len, columns))
     if len(before) + len(after) >= short:
         after = ""
-    if (
-        of_models
-        and len(before) + len(after) == short - 1
-        and not _GENERIC.issuperset(words(before))
-    ):
-        before = ""
     inner = tuple(name[len(before) : len(name) - len(after)] for name in columns)
+    of_own = of_models and not _GENERIC.issuperset(words(before))
+    if of_own and re.fullmatch("[A-Za-z]", min(inner, key=len)):
+        inner = tuple(name[: len(name) - len(after)] for name in columns)
     return inner if all(inner) and len({*inner}) == len(inner) else tuple(columns)
 
 

@@ -316,8 +316,7 @@ def sum_to_one(columns: Sequence[Column]) -> bool:
     total = np.zeros(columns[0].head.shape)
     for column in columns:
         total += column.head
-    total = total.reshape(len(total), -1).sum(axis=1)
-    return is_one(total)
+    return is_one(total.reshape(len(total), -1).sum(axis=1))
 
 
 def summing(numeric: Sequence[Column]) -> tuple[str, ...] | None:

@@ -132,8 +132,7 @@ def _tested(view: Steps) -> Mapping[str, float]:
     sigma = deviation(view)
     if sigma == 0:
         return _where(view)
-    p = maximum_exceeds(float(ks(view)) / sigma)
-    return {**_where(view), "sigma": sigma, "p_value": p}
+    return {**_where(view), "sigma": sigma, "p_value": maximum_exceeds(float(ks(view)) / sigma)}
 
 
 _ks = partial(_cumulative, reference="Gupta et al. 2021, eq. 11-12")

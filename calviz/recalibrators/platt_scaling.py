@@ -664,5 +664,4 @@ def _newton(
     diagonal += np.where(f, 1e-12 * (1 + diagonal.max(axis=1, keepdims=True)), 1.0)
     g = np.where(f, gradient.T, 0.0)
     step = -np.linalg.solve(h, g[:, :, None])[:, :, 0]
-    decrement = -(g * step).sum(axis=1)
-    return step.T, decrement
+    return step.T, -(g * step).sum(axis=1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit, ndtri, stdtr, stdtrit
+from scipy.special import chdtrc, logit, ndtri, stdtr, stdtrit
 
 from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
@@ -503,8 +503,12 @@ def ranges_of(cuts: Mapping[str, Any], names: Iterable[str]) -> int:
     return math.prod(len(cuts[name].sides) for name in names if name in cuts and cuts[name].cycle)
 
 
+#: Rows of a year in which a slice is measured, and level of the test that its years differ.
+_YEAR, _DIFFER = 50, 0.01
+
+
 def p_of_years(sample: Sample, where: Where, outside: BoolArray) -> float:
-    """The largest p-value of any year of a slice of months on the rows `outside`, shape (n,), as what is off in one year alone does not come round; 0 for other slices."""
+    """1 for a slice of months whose gaps on the rows `outside`, shape (n,), differ between years beyond chance, as it does not come round; 0 for other slices."""
     cuts, times = sample.data.cuts, sample.data.times
     if times is None or not any(v and n in cuts and cuts[n].cycle == "month" for n, v in where):
         return 0.0
@@ -514,9 +518,10 @@ def p_of_years(sample: Sample, where: Where, outside: BoolArray) -> float:
     codes = np.where(inside, year, year.max() + 1)
     terms = row_terms(sample.scored, sample.weights)
     sums = sums_of_terms(terms, codes, year.max() + 2, sample.row_draws.cluster)
-    p_values = p_against_calibrated(sums, sample.scored, codes, sample.weights)
-    seen = np.flatnonzero(sums.rows[:-1])
-    return float(p_values[seen].max(initial=0.0)) if len({*np.sign(sums.gap[seen])}) < 2 else 1.0
+    weight = ((sums.rows >= _YEAR) / np.maximum(sums.spread, 1e-9) ** 2)[:-1]
+    away = sums.gap[:-1] - (sums.gap[:-1] @ weight) / max(weight.sum(), 1e-9)
+    freedom = max(np.count_nonzero(weight) - 1, 1)
+    return float(chdtrc(freedom, weight @ away**2) < _DIFFER)
 
 
 def alike(sample: Sample) -> IntArray:

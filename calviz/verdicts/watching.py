@@ -295,7 +295,7 @@ class WatchState(metric_results.Displayed):
         if self.only and self.since != self.path[0][0]:
             return "Not calibrated"
         if self.changed is None:
-            at_most = "since {} at the latest" if self.latest != self.since else "{}"
+            at_most = "by {} at the latest" if self.latest != self.since else "{}"
             return f"{start}, {at_most.format(self.shown(str(self.latest)))}"
         if self.change is not None and self.change.ended:
             return f"Not calibrated {self.change.span(self.shown, is_dated)}"

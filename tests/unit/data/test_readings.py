@@ -957,7 +957,7 @@ def test_words_around_classes() -> None:
         ("score_v1_ score_v2_", "v1 v2"),
         ("model_a model_b", "a b"),
         ("gpt4 gpt-4o", "gpt4 gpt-4o"),
-        ("gpt-4 gpt-4o", "gpt-4 gpt-4o"),
+        ("gpt-4 gpt-4o", "4 4o"),
         ("EuroSCORE_I EuroSCORE_II", "EuroSCORE_I EuroSCORE_II"),
         ("2024_ 2025_", "2024 2025"),
         ("p1 p2", "p1 p2"),

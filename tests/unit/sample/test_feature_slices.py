@@ -587,15 +587,19 @@ def test_what_is_off_in_one_year_alone_is_no_season():
     ) * np.timedelta64(1, "h")
     month = times.astype("datetime64[M]").astype(int) % 12
     p = rng.uniform(0.1, 0.6, times.size)
+    group = np.where(rng.random(p.size) < 0.5, "a", "b")
     late = times >= np.datetime64("2024-07-01")
 
     def off(where) -> list[str]:
         hit = rng.random(p.size) < p - 0.1 * where
         data = calviz.Predictions(
-            probs=np.stack([1 - p, p], axis=1), labels=hit.astype(int), times=times
+            probs=np.stack([1 - p, p], axis=1),
+            labels=hit.astype(int),
+            times=times,
+            groups={"g": group},
         )
-        found = slices(data, ["month of time"], reduction="positive", rate=0.005)
-        return [dict(s.where)["month of time"] for s in found.off]
+        found = slices(data, reduction="positive", pairs=False, rate=0.005)
+        return [s.name for s in found.off if "month of time" in dict(s.where)]
 
     assert off(late) == []
     assert len(off((month > 5) & (month < 9))) == 1
