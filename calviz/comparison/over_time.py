@@ -323,6 +323,7 @@ def _with_changes(
         ),
         resamples=values[metric].shape[1] - 1,
         tested=tuple(values),
+        of_rows=len(values) > 1 and bool((adjusted[-1] > result.level).all()),
     )
 
 
@@ -544,6 +545,8 @@ class OverTime:
         Number of random permutations behind the p-values; 0 if changes are not tested.
     tested : tuple of str
         Keys of the metrics that are tested together.
+    of_rows : bool
+        Whether the MCS is tested too, and that of no period differs: what differs may be the rows that came.
     untested : str
         Why changes are not tested; empty if they are.
     method : str or None
@@ -585,6 +588,7 @@ class OverTime:
     level: float = 0.05
     resamples: int = 0
     tested: tuple[str, ...] = ()
+    of_rows: bool = False
     untested: str = ""
     method: str | None = None
     before: MetricResult | None = None

@@ -96,9 +96,10 @@ class OverTimeLine(Figure):
         most = "; most clearly" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.tested) > 1 and len(r.changed) > 1 else "differs"
         others = f"the others{' on the same side of the change' * bool(r.sides)}"
+        of_rows = " In the MCS none does: it may be other rows, not their scores." * r.of_rows
         return (
             f"In {len(r.changed):,} of {looked} the {metrics} {verb} from {others} beyond chance"
-            f"{most} {self.sentence(r.changed[0])}."
+            f"{most} {self.sentence(r.changed[0])}.{of_rows}"
         )
 
     @property

@@ -268,8 +268,7 @@ def spread(size: int, most: int, *also: int) -> list[int]:
     """Choose positions of about `most` rows, evenly spread, including both ends and the positions in `also`."""
     if size <= most:
         return list(range(size))
-    even = np.linspace(0, size - 1, most).round().astype(int)
-    return sorted({*even.tolist(), *also})
+    return sorted({*np.linspace(0, size - 1, most).round().astype(int).tolist(), *also})
 
 
 #: Keys of `PRESETS`.

@@ -369,7 +369,7 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert list(curve.y) == pytest.approx([value for _, value in state.path])
     assert "<b>" not in str(curve.customdata)
     # Not from the start with certainty: of the first of eight looks alone, nothing is told.
-    assert "Not calibrated, since" in figure.describe()
+    assert "Not calibrated, by" in figure.describe()
 
 
 # ---- A change of scores that may be off before it
