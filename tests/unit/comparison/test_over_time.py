@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binomtest
 from sklearn.metrics import log_loss
 
@@ -415,3 +416,23 @@ def test_what_cannot_be_divided_says_why():
         over_time(same_time, every="equal counts")
     with pytest.raises(OptionError, match="every"):
         over_time(one_day, every="hour")
+
+
+def test_where_only_the_rows_change_it_is_said_that_calibration_does_not():
+    """Found by a stranger: months of a calibrated model were named, as fewer events were expected in them."""
+    rng = np.random.default_rng(0)
+    month = np.repeat(np.arange(12), 800)
+    p = expit(rng.normal(np.where(month < 6, -3.5, -1.0), 0.7))
+    data = calviz.Predictions(
+        probs=np.stack([1 - p, p], axis=1),
+        labels=(rng.random(p.size) < p).astype(int),
+        times=(np.datetime64("2024-01") + month).astype("datetime64[us]"),
+    )
+    result = over_time(data, "nll", method=None)
+    assert result.changed
+    assert result.of_rows
+    assert "In the MCS none does" in OverTimeLine.compute(result).answer()
+    # Where the scores of a month are off, the MCS says so.
+    off = np.where(month == 3, expit(np.log(p / (1 - p)) + 1.0), p)
+    shifted = replace(data, probs=np.stack([1 - off, off], axis=1))
+    assert not over_time(shifted, "nll", method=None).of_rows
