@@ -340,7 +340,7 @@ LEFT = 0.85
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
     chosen="the slices that are off, of all with 50 rows or more, of numbers too; where none is, the two values with the largest error together",
-    adjusted="Benjamini and Hochberg at 0.5 %; two values: Šidák over all segments at 0.25 %; tails of weighted sums by convolution; sizes: less the bias of their selection",
+    adjusted="Benjamini and Hochberg at 0.5 %; two values: Šidák over all segments at 0.25 %; tails of weighted sums by convolution; months: none whose years differ at 1 %; sizes: less the bias of their selection",
 )
 def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, each tested against a calibrated model, and two values that are off only together; None without groups.
