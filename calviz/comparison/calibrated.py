@@ -161,7 +161,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        probs = self.predict_proba(X)  # which says so where it is not fitted
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
 
     @staticmethod
     def _columns(X: Any, names: Sequence[str | int]) -> dict[str, Any]:

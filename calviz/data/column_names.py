@@ -682,7 +682,7 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
 
 
 #: Words before a letter that may name a model alone.
-_GENERIC = SCORE_WORDS | {"model"}
+_GENERIC = SCORE_WORDS | {"model", "pd"}
 
 
 def _common(columns: Sequence[str], *, digits: bool) -> str:

@@ -203,8 +203,7 @@ class _Reader:
         return str(name)
 
     def _reference(self, flags: int) -> Any:
-        index = flags >> 8 or self._int()
-        return self.references[index - 1]
+        return self.references[(flags >> 8 or self._int()) - 1]
 
     def _package(self, flags: int) -> None:
         if self._int():
