@@ -505,13 +505,13 @@ def preloading(app: Any) -> Any:
     # Low, or it would delay the files without which nothing is drawn.
     links = [f"<./{file}>; rel=modulepreload; fetchpriority=low".encode() for file in files]
 
-    async def answer(scope: Any, receive: Any, send: Any) -> None:
+    def answer(scope: Any, receive: Any, send: Any) -> Any:
         async def add(message: Any) -> None:
             if (b"content-type", b"text/html; charset=utf-8") in message.get("headers", ()):
                 message["headers"] = [*message["headers"], *((b"link", link) for link in links)]
             await send(message)
 
-        await app(scope, receive, add)
+        return app(scope, receive, add)
 
     return answer
 
