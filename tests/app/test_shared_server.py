@@ -278,6 +278,14 @@ def test_a_page_names_the_code_of_plotly_and_a_file_does_not():
     assert served(b"application/javascript") == []
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "calviz" / "app").glob("*.css")), ids=lambda p: p.name
+)
+def test_styles_have_no_sign_that_the_browser_takes_for_a_tag(path):
+    # It then drops the whole sheet, without a word.
+    assert "<" not in path.read_text()
+
+
 @pytest.mark.slow
 def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tmp_path):
     (tmp_path / "calviz-server-link").symlink_to(tmp_path)
