@@ -238,3 +238,35 @@ change(
     "NLL, one of 40 days of 300 rows with logits x 2",
     lambda rng: found(measured(*binary(rng, [300] * 40, off=[20], slope=2.0)), [20]),
 )
+
+
+# ---- Whether other rows or other scores are the reason
+
+
+def of_rows(rng, **how):
+    """Whether it is said that it may be other rows, of files in which periods differ."""
+    result = measured(*binary(rng, [300] * 40, **how))
+    return result.of_rows if result.changed else None
+
+
+def harder(rng):
+    """Draw calibrated rows, which are nearer to even on one day."""
+    scores, labels, day = binary(rng, [300] * 40)
+    e = rng.normal(0, 0.3, day.size)
+    odd, events = day == 20, rng.random(day.size) < expit(e)
+    result = measured(np.where(odd, expit(e), scores), np.where(odd, events, labels), day)
+    return result.of_rows if result.changed else None
+
+
+simulation(
+    "change-over-time",
+    "said that it may be other rows",
+    "one of 40 days of 300 rows off by 1 logit",
+    at_most=0.05,
+)(lambda rng: of_rows(rng, off=[20], shift=1.0))
+simulation(
+    "change-over-time",
+    "said that it may be other rows",
+    "one of 40 days of 300 rows, calibrated and nearer to even",
+    at_least=0.9,
+)(harder)

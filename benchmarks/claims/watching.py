@@ -11,6 +11,7 @@ from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile
 from calviz.sample.multicalibration import changed_slices
 from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 from calviz.verdicts import watching
 from calviz.verdicts.betting import confidence_sequence
 from calviz.verdicts.watching import ALPHA, Watch, WatchState
@@ -362,15 +363,15 @@ of_changes(
 # ---- What returns every year
 
 
-def years(rng, n, *, days, winter=1.0, shift=0.0) -> Sample:
-    """Draw years from 2018 on, whose scores are stretched in each December to February, and shifted from the middle on."""
+def years(rng, n, *, days, winter=1.0, up=0.0, shift=0.0, at=None) -> Sample:
+    """Draw years from 2018 on, whose scores are stretched and `up` in each December to February, and shifted from a day (the middle one) on."""
     day = np.sort(rng.integers(days, size=n))
     times = np.datetime64("2018-01-01") + day.astype("timedelta64[D]")
     month = times.astype("datetime64[M]").astype(int) % 12
     true = rng.normal(-0.7, 1.5, n)
-    score = expit(
-        true * np.where(np.isin(month, [0, 1, 11]), winter, 1) + shift * (day >= days // 2)
-    )
+    cold = np.isin(month, [0, 1, 11])
+    since = day >= (days // 2 if at is None else at)
+    score = expit(true * np.where(cold, winter, 1) + up * cold + shift * since)
     label = (rng.random(n) < expit(true)).astype(int)
     return Sample.of(Predictions(probs=score, labels=label, times=times))
 
@@ -386,6 +387,22 @@ for case, winter in {"calibrated": 1.0, "logits x 1.9 in each December to Februa
 simulation(
     "watch", "the months that are off named", "five years, logits x 1.9 in each December to February, 27,000 rows", at_least=0.8, files=200
 )(lambda rng: watching.watched(years(rng, 27_000, days=1826, winter=1.9)).only == "month of time = December to February")  # fmt: skip
+
+
+def months_named(rng, n, days, **how) -> bool:
+    """Whether a slice of months is called off."""
+    result = usual_slices(years(rng, n, days=days, **how))
+    return any("month of time" in s.name for s in result.off) if result else False
+
+
+for rows, days in ((5_000, 730), (5_000, 1096), (20_000, 730), (20_000, 1096)):
+    case = f"{rows:,} rows of {days // 365} years"
+    simulation(
+        "slices", "months named after one lasting change", f"{case}, 0.6 logits up from day 547 on", at_most=0.1, files=200
+    )(lambda rng, rows=rows, days=days: months_named(rng, rows, days, shift=0.6, at=547))  # fmt: skip
+    simulation(
+        "slices", "months named that are off each year", f"{case}, 0.6 logits up in each December to February", at_least=0.9, files=200
+    )(lambda rng, rows=rows, days=days: months_named(rng, rows, days, up=0.6))  # fmt: skip
 
 
 # ---- What ended, or came back
