@@ -767,6 +767,16 @@ def test_it_is_nearer_the_truth_than_the_score_and_its_interval_holds():
 
 
 @pytest.mark.slow
+def test_months_that_come_round_are_named_and_a_lasting_change_is_no_season():
+    every_simulation()
+    case = "5,000 rows of 3 years, 0.6 logits up"
+    season = f"slices: months named that are off each year, {case} in each December to February"
+    change = f"slices: months named after one lasting change, {case} from day 547 on"
+    assert SIMULATIONS[season].keeps_to(20, at_least=0.7)
+    assert SIMULATIONS[change].keeps_to(20, at_most=0.2)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["title: slices off, no miscalibration as a whole", "advice: miscalibration in places"]
 )
