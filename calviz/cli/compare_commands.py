@@ -413,7 +413,7 @@ def slices(
                 whole = multicalibration(data, column or None, **how)
                 words = whole.reading()
             except NotAvailable as error:
-                whole, words = None, f"No multicalibration error: {error}"
+                whole, words = None, f"Not computed: {error}"
         if not json_only.quiet:
             print_slices(figure.result)
             show(figure.answer())

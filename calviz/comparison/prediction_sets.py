@@ -21,7 +21,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for, level_text, listed, percent, shorten
-from calviz.sample.sample import AnyRows, Sample, dataset_of, rows_where
+from calviz.sample.sample import AnyRows, Sample, dataset_of, rows_where, where_words
 from calviz.sample.slice_tests import counts_as, slice_sums
 
 #: How sets are formed.
@@ -324,7 +324,7 @@ def prediction_sets(
         threshold=float(kinds[0].max()),
         level=level,
         fit=divided.fit,
-        evaluation=divided.evaluation,
+        evaluation=replace(divided.evaluation, rows=judged.size),
         overall=overall,
         classes=_tested(classes, overall, coverage, *of_classes),
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),
@@ -355,13 +355,17 @@ def sets_of(sample: Sample, whole: Dataset | None = None, **options: Any) -> Pre
         As in `prediction_sets`.
     """
     data = sample.data if whole is None else whole
-    return prediction_sets(
+    sets = prediction_sets(
         data,
         division=Division.with_other_split(data, sample.split, seed=sample.seed),
         within=None if whole is None else rows_where(whole, sample.where),
         seed=sample.seed,
         **options,
     )
+    if not sample.where:
+        return sets
+    how = f"{sets.evaluation.how} where {where_words(sample.where)}"
+    return replace(sets, evaluation=replace(sets.evaluation, how=how))
 
 
 def _tested(

@@ -397,7 +397,8 @@ class RowColumns:
         numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
         texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
         clusters = None if self.clusters is None else Factor.of(self.clusters)
-        if clusters is not None and len(clusters) == n:
+        # Those of rows taken from others were checked; each of a few rows may have its own.
+        if clusters is not None and clusters is not self.clusters and len(clusters) == n:
             clusters = checked_clusters(clusters)
         weights = None if self.weights is None else read_only(checked_weights(self.weights))
         if weights is None and self.cells is not None:

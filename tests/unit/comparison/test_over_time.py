@@ -238,6 +238,12 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
         ece.before_labels()
         == "Rows without labels are left out; the metric Accuracy shows what to expect of them."
     )
+    # The few rows of a part may each be of another cluster.
+    patient = np.arange(data.n) // 2
+    marked = replace(data, clusters=patient).take(np.flatnonzero(month >= "2021-08"))
+    few = over_time(labelled, "nll", method=None, waiting=marked.take(np.arange(0, 40, 2)))
+    assert not few.unexpected
+    assert few.whole_waiting.rows == 20
     bare = replace(waiting, times=None)
     none = OverTimeLine.compute(over_time(labelled, "nll", method=None, waiting=bare))
     assert none.before_labels() == "Rows without labels have no times."

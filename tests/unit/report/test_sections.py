@@ -158,7 +158,9 @@ def test_the_sets_of_a_report_have_their_threshold_from_the_other_split():
     )
     assert expected.overall.rows == 100
     assert section.blocks[0].text == expected.reading()
-    assert sets_of(subject.sample, p).threshold == expected.threshold
+    sets = sets_of(subject.sample, p)
+    assert sets.threshold == expected.threshold
+    assert (sets.evaluation.rows, sets.evaluation.how) == (100, "split 'test' where site = x")
 
 
 def test_the_best_threshold_is_chosen_on_the_other_split():
