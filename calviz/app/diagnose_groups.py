@@ -551,7 +551,7 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
         "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(
-        f"By {result.every}, each period with its own interval.{left_out if figure.shown.small else ''}",
+        f"By {result.every}, each period with its own interval.{left_out if figure.shown.small else ''}{' A gradual drift appears as one change or two.' * bool(result.sides)}",
         help=tested if result.resamples and not figure.where else None,
     )
     tables_and_cards.draw_figure_table(

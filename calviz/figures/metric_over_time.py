@@ -74,7 +74,6 @@ class OverTimeLine(Figure):
         """Return the texts of all periods of a result, then of those without labels, by heading; a column without any is left out."""
         unit, signed = scale_of(r.metric)[1], METRICS[r.metric].direction == "zero"
         number = partial(Written.column(p.result for p in r.periods).of, unit=False)
-        others = "beside the change" if r.sides else "from the others"
         rows = []
         for p in r.periods:
             ci, floor, after = p.result.interval, p.result.noise_floor, p.recalibrated
@@ -85,7 +84,7 @@ class OverTimeLine(Figure):
                 "95 % CI": f"{number(ci.low)} to {number(ci.high)}" if ci else "–",
                 "noise floor": number(floor.mean) if floor and not signed else "–",
                 f"if nothing {'else ' * bool(r.sides)}changes": number(p.expected),
-                f"differs {others}": _differs(r, p) or "–",
+                f"differs {'beside the change' if r.sides else 'from the others'}": _differs(r, p),
                 "fitted on the past": number(after.value) if after else "–",
                 "expected before labels": number(p.before_labels),
             }
@@ -419,10 +418,10 @@ def _with_whiskers(
 
 
 def _differs(r: OverTime, one: Period) -> str:
-    """Whether it differs beyond chance, and, of two metrics, if it is the MCS that does; "" if not tested."""
+    """Whether it differs beyond chance, and, of two metrics, if it is the MCS that does; a dash if that is not tested."""
     yes = f"yes, in {METRICS[r.tested[-1]].label}" if one.by_gap else "yes"
     differs = yes if one.adjusted <= r.level else "no"
-    return f"{differs} ({p_value(one.adjusted)})" if one.adjusted == one.adjusted else ""
+    return f"{differs} ({p_value(one.adjusted)})" if one.adjusted == one.adjusted else "–"
 
 
 # ---- Curves by fold or site

@@ -222,7 +222,6 @@ def chart(
     formats: Formats,
     caption: Sequence[str] | None = None,
     rows: Sequence[int] | None = None,
-    texts: pd.DataFrame | None = None,
     **drawing: Any,
 ) -> Chart:
     """Draw a computed figure for a report.
@@ -238,19 +237,15 @@ def chart(
         As in `Chart`; the figure's own by default.
     rows : sequence of int, optional
         Positions of the rows to show; all by default. The table's file holds all.
-    texts : DataFrame of str, optional
-        The table itself, instead of `formats`; all but its first column are aligned right.
     **drawing
         Options of the figure's `plot`.
     """
     frame = figure.frame()
     selected = frame if rows is None else frame.iloc[list(rows)]
-    shown = formatted(selected, formats) if texts is None else texts
+    shown = formatted(selected, formats)
     right = [h for key, (h, _) in formats.items() if pd.api.types.is_numeric_dtype(frame[key])]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
-    table = TableBlock(
-        key, f"{title}, as a table{some}", shown, frame, right or [*shown][1:], folded=True
-    )
+    table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
     drawn = plain_json(figure.plot(theme="light", width=WIDTH, **drawing))
     words = figure.caption() if caption is None else caption
     return Chart(key, title, figure.describe(), drawn, tuple(words), table)

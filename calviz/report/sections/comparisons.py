@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -344,11 +345,12 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     if result.watch is None or result.watch.found is None or result.sides:
         yield Text(figure.answer())
     yield Text(figure.past())
-    yield chart(
+    drawn = chart(
         figure,
         key="over-time",
         title=f"{figure.label} by {result.every}",
         caption=caption(subject),
         formats={},
-        texts=pd.DataFrame(figure.table(figure.shown)),
     )
+    table = pd.DataFrame(figure.table(figure.shown))
+    yield replace(drawn, table=replace(drawn.table, shown=table, right=[*table][1:]))

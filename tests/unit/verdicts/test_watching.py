@@ -992,7 +992,7 @@ def test_what_is_off_on_some_days_only_is_said_with_both_ends():
     assert state.sentence().startswith(
         f"Not calibrated f{verdict.headline[1:].split(' forecast')[0]}"
     )
-    assert " between, " in state.sentence()
+    assert f" points before (from about {state.change.began} on), " in state.sentence()
     # Off, calibrated, and off again: what is said is of the days from the first change on.
     score, hit, day = year(np.random.default_rng(3), 10_000, shifts=(0.6, 0.0), at=60, until=300)
     data = calviz.Predictions(probs=score, labels=hit, times=START + day.astype("timedelta64[D]"))
