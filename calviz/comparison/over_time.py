@@ -148,7 +148,7 @@ def over_time(
     return result
 
 
-def usual_metric(data: Dataset | Profile, waiting: Dataset | None) -> str:
+def usual_metric(data: Dataset, waiting: Dataset | None) -> str:
     """Return the key of the metric that is measured by default: the MCS, or NLL where `waiting` rows have no labels yet."""
     # The NLL falls where rows become easier, however far off their scores are; but what the MCS will be, scores do not tell.
     return "mcs" if waiting is None or data.kind == "confidence" else RANKED_BY
