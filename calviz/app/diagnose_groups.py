@@ -20,7 +20,7 @@ from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
-from calviz.comparison.over_time import EVERY, OverTime, over_time
+from calviz.comparison.over_time import EVERY, OverTime, over_time, usual_metric
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import CHECKS, METRICS
@@ -447,7 +447,6 @@ def _levels(by: str | None, settings: Settings) -> LevelResults:
 
 # ---- Over time
 
-PLACE = "over_time"
 #: The option for automatic periods.
 _AUTOMATIC = "as suits the data"
 
@@ -455,12 +454,13 @@ _AUTOMATIC = "as suits the data"
 def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choices, the running job, and the periods; `say` replaces the title."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        # First what a shift of the scores shows in; the NLL of rows that are easier falls even where they are off.
+        usual = usual_metric(settings.whole, settings.waiting)
         metric = st.selectbox(
             "Metric",
-            ("mcs", *METRICS.in_table("fits")),
+            dict.fromkeys((usual, "mcs", *METRICS.in_table("fits"))),
             format_func=lambda key: label_of(key, settings.reduction),
-            key="time-metric",
+            # Two keys, as the two have different defaults.
+            key="time-metric" if settings.waiting is None else "time-metric-waiting",
             bind="query-params",
             width=320,
         )
@@ -474,7 +474,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         )
     sample, waiting = settings.sample, settings.waiting
     work = LongWork(
-        PLACE,
+        "over_time",
         (*settings.key, metric, every),
         f"Measuring {settings.row_count} over time",
         lambda: (
@@ -502,11 +502,14 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
             f for f in session.evaluation(settings).findings if CHECKS[f.code].about == "times"
         )
         say(next((f.short for f in changes), lasting.headline))
-        if lasting.found is not None:
-            said = lasting.sentence(by_chance=False).removeprefix(lasting.headline)
+    # Also where nothing changes, and yet it is not right; the command line says the same.
+    if state is not None and (state.alarm or state.found is not None):
+        said = state.sentence(by_chance=False)
+        if state.found is not None:
             # What follows the title is no remark in brackets; all rows are below, where the days are watched.
+            said = said.removeprefix(state.headline)
             said = re.sub(r"^ \((.*?)\)(\. .*) All rows.*", r"\1\2", said)
-            st.markdown(md(capitalised(said), 1_000))
+        st.markdown(md(capitalised(said), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
@@ -548,10 +551,13 @@ def _draw_periods(result: OverTime, lasting: bool) -> str:
         "be a change of the model, of the labels or of the rows that come."
     )
     st.caption(
-        f"By {result.every}, each period with its own interval.{left_out if figure.shown.small else ''}",
+        f"By {result.every}, each period with its own interval.{left_out if figure.shown.small else ''}{' A gradual drift appears as one change or two.' * bool(result.sides)}",
         help=tested if result.resamples and not figure.where else None,
     )
     tables_and_cards.draw_figure_table(
-        figure.frame, "over-time", alt=f"{figure.label} by {result.every}"
+        lambda: pd.DataFrame(figure.table(figure.shown)),
+        "over-time",
+        alt=f"{figure.label} by {result.every}",
+        download=figure.frame,
     )
     return figure.headline

@@ -416,7 +416,8 @@ def draw_figure_table(
     """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
 
     def draw() -> None:
-        screen.table(frame(), alt=alt)
+        shown = frame()
+        screen.table(shown, alt=alt, column_config=dict.fromkeys([*shown][1:], RIGHT))
         download_button("Download as CSV", download or frame, name)
 
     navigation.draw_folded("What is drawn, as a table", draw, key=f"calviz.{name}.open")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -388,31 +389,14 @@ def print_slices(result: Slices) -> None:
 
 
 def print_over_time(result: OverTime) -> None:
-    """Print the table of periods (bold where they differ beyond chance) and the conclusions, that of the watch first."""
+    """Print the table of periods and the conclusions, that of the watch first."""
     from calviz.figures.metric_over_time import OverTimeLine
 
     figure = OverTimeLine.compute(result)
-    metric = METRICS[result.metric].label
-    p_value = "p beside the change" if result.sides else "adjusted p"
-    table = table_of(result.every, "rows", metric, "95 % CI", "noise", p_value, "on past")
-    for p in result.periods:
-        interval, floor = p.result.interval, p.result.noise_floor
-        cells = (
-            p.name,
-            f"{p.rows:,}",
-            _four(p.result.value),
-            "-" if interval is None else f"{interval.low:.4f} to {interval.high:.4f}",
-            "-" if floor is None else f"{floor.mean:.4f}",
-            "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
-            "-" if p.recalibrated is None else _four(p.recalibrated.value),
-        )
-        style = "bold" if p.adjusted <= result.level else ""
-        table.add_row(*(Text(c, style=style) for c in cells))
-    for w in result.waiting:
-        value, (low, high) = w.expected
-        about = f"{w.name}, no labels", f"{w.rows:,}", f"~{_four(value)}"
-        line = (*about, f"{low:.4f} to {high:.4f}", *["-"] * 3)
-        table.add_row(*(Text(c, style="dim") for c in line))
+    columns = figure.table(result)
+    table = table_of(*(textwrap.fill(heading, 10) for heading in columns))
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, cells))
     show()
     console().print(table)
     show()

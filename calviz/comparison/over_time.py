@@ -77,7 +77,7 @@ def over_time(
     data : Predictions, ConfidencePredictions, Profile or Sample
         Data with `times`.
     metric : str, optional
-        Key of the metric; by default NLL, of confidences the MCS.
+        Key of the metric; by default that of `usual_metric`.
     every, parts
         How time is divided (see `periods`). If `every` is left out, the shortest length of which at most `USUAL_PERIODS` periods hold most
         rows (`MOST_ROWS`) of the slice that changed, or of all, in periods of `min_rows` rows or more; equal counts if there is none.
@@ -113,8 +113,8 @@ def over_time(
     labels, or to a different mix of rows.
     """
     sample = Sample.of(data, bins=bins, **options)
-    usual = "mcs" if sample.data.kind == "confidence" else RANKED_BY
-    metric, progress = METRICS[metric or usual].key, progress or (lambda *_: None)
+    metric = METRICS[metric or usual_metric(sample.data, waiting)].key
+    progress = progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time, time_column=)."
@@ -146,6 +146,12 @@ def over_time(
     if waiting is not None:
         result = _with_expected(result, sample, divided, large, waiting, progress)
     return result
+
+
+def usual_metric(data: Dataset, waiting: Dataset | None) -> str:
+    """Return the key of the metric that is measured by default: the MCS, or NLL where `waiting` rows have no labels yet."""
+    # The NLL falls where rows become easier, however far off their scores are; but what the MCS will be, scores do not tell.
+    return "mcs" if waiting is None or data.kind == "confidence" else RANKED_BY
 
 
 def _measured_periods(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts
 from calviz.figures.marks import Picture, ScoreAxes, Sheet, Trace, diagonal, line
 from calviz.sample.sample import Sample, bin_sums, event_sums, where_words
-from calviz.verdicts.evaluation import scale_of, value_text
+from calviz.verdicts.evaluation import Written, scale_of, value_text
 from calviz.verdicts.watching import WatchState
 
 
@@ -62,14 +63,38 @@ class OverTimeLine(Figure):
     @property
     def where(self) -> str:
         """The slice whose periods are shown; "" if they are of all rows."""
-        state = self.result.watch
-        return (
-            where_words(state.found.where) if self.result.within and state and state.found else ""
-        )
+        watch = self.result.watch if self.result.within else None
+        return where_words(watch.found.where) if watch and watch.found else ""
 
     def columns(self) -> Mapping[str, Any]:
         """One row per period."""
         return dict(self.shown.frame())
+
+    def table(self, r: OverTime) -> dict[str, list[str]]:
+        """Return the texts of all periods of a result, then of those without labels, by heading; a column without any is left out."""
+        unit, signed = scale_of(r.metric)[1], METRICS[r.metric].direction == "zero"
+        number = partial(Written.column(p.result for p in r.periods).of, unit=False)
+        rows = []
+        for p in r.periods:
+            ci, floor, after = p.result.interval, p.result.noise_floor, p.recalibrated
+            cells = {
+                "period" if r.every == "equal counts" else r.every: p.name,
+                "rows": f"{p.rows:,}",
+                self.label + f", {unit}" * bool(unit): number(p.result.value),
+                "95 % CI": f"{number(ci.low)} to {number(ci.high)}" if ci else "–",
+                "noise floor": number(floor.mean) if floor and not signed else "–",
+                f"if nothing {'else ' * bool(r.sides)}changes": number(p.expected),
+                f"differs {'beside the change' if r.sides else 'from the others'}": _differs(r, p),
+                "fitted on the past": number(after.value) if after else "–",
+                "expected before labels": number(p.before_labels),
+            }
+            rows.append(cells)
+        for w in r.waiting:
+            value, *ends = map(number, (w.expected.value, *w.expected.interval))
+            texts = f"{w.name}, no labels", f"{w.rows:,}", f"~{value}", " to ".join(ends)
+            rows.append(dict(zip(cells, texts, strict=False)))
+        columns = {key: [row.get(key, "–") for row in rows] for key in cells}
+        return {key: column for key, column in columns.items() if {*column} != {"–"}}
 
     def caption(self) -> tuple[str, ...]:
         """Name, rows and reduction."""
@@ -105,20 +130,12 @@ class OverTimeLine(Figure):
     @property
     @claim("change-over-time")
     def headline(self) -> str:
-        """`answer` in at most 15 words."""
+        """The beginning of `answer`, up to the period that differs most clearly."""
         r = self.result
         if r.untested:
-            if r.lasting:
-                return f"{r.lasting}; whether single periods differ cannot be told"
-            return "Whether it changes over time cannot be told"
-        if not r.changed:
-            return self.answer().rstrip(".")
-        metrics = " or ".join(METRICS[key].label for key in r.tested)
-        most = ", most clearly in" if len(r.changed) > 1 else ":"
-        return (
-            f"The {metrics} changes beyond chance in {len(r.changed):,} of {counted(len(r.periods), 'period')}{most} "
-            f"{r.changed[0].name}"
-        )
+            what = f"{r.lasting}; whether single periods differ" if r.lasting else ""
+            return f"{what or 'Whether it changes over time'} cannot be told"
+        return self.answer().split(", ")[0].rstrip(".")
 
     def sentence(self, one: Period) -> str:
         """Describe one period in words."""
@@ -155,9 +172,8 @@ class OverTimeLine(Figure):
         if r.before is None or r.after is None:
             return ""
         verdict = r.difference.verdict if r.difference is not None else ""
-        outcome = (
-            f", {'no difference' if verdict == 'tied' else verdict} beyond noise" if verdict else ""
-        )
+        found = "no difference" if verdict == "tied" else verdict
+        outcome = f", {found} beyond noise" if verdict else ""
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         both = [(p.result.value, p.recalibrated.value) for p in r.periods if p.recalibrated]
@@ -187,17 +203,13 @@ class OverTimeLine(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the periods in their order."""
-        across, (_, sign) = _across(sheet, _names(self.result)), scale_of(self.result.metric)
-        reduction = Reduction.of(self.result.reduction)
-        names = across["ticktext"]
-        room = (sheet.width or _USUAL) - _LEFT - _RIGHT
-        fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
+        sign, reduction = scale_of(self.result.metric)[1], Reduction.of(self.result.reduction)
         traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
         return sheet.picture(
             traces,
             inner=sheet.panel_height,
-            margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
-            xaxis=across,
+            margins=_MARGINS,
+            xaxis=_across(sheet, _names(self.result)),
             yaxis=sheet.axis(
                 label_of(self.result.metric, reduction) + f", {sign}" * bool(sign), nticks=7
             ),
@@ -263,7 +275,7 @@ class WatchLine(Figure):
         return sheet.picture(
             traces,
             inner=sheet.panel_height,
-            margins=(_LEFT, _RIGHT, _TOP, _TURNED),
+            margins=_MARGINS,
             xaxis=_across(sheet, looks),
             yaxis=sheet.axis(
                 "E-value",
@@ -278,21 +290,21 @@ class WatchLine(Figure):
 # ---- Drawing
 
 
-#: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.
-_LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
+#: Margins of the panel left, right, above and below, in pixels.
+_MARGINS = (66, 20, 14, 40)
 #: Width of a letter, and of the drawing if it is not known, in pixels; distance of a mark without labels from that with labels, in
 #: periods, so that neither hides the other.
 _LETTER, _USUAL, _ASIDE = 7, 700, 0.15
-#: Number of period names that fit below the panel, on wide and narrow pages.
-_NAMES, _FEW = 12, 5
 
 
 def _across(sheet: Sheet, names: Sequence[str]) -> Trace:
-    """The axis of periods or looks, some with their names: the beginning of a period suffices to identify it."""
-    at = list(range(0, len(names), max(1, -(-len(names) // (_FEW if sheet.narrow else _NAMES)))))
-    ticks = [plotly_text(names[i].split(" to ")[0], 16) for i in at]
-    ends = [-0.6, len(names) - 0.4]
-    return sheet.axis(range=ends, tickmode="array", tickvals=at, ticktext=ticks)
+    """The axis of periods or looks, as many with their names as fit side by side: the beginning of a period suffices to identify it."""
+    texts = [plotly_text(name.split(" to ")[0], 16) for name in names]
+    room = (sheet.width or _USUAL) - sum(_MARGINS[:2])
+    every = -(-len(texts) * (2 + max(map(len, texts))) * _LETTER // room)
+    at, ends = list(range(0, len(texts), every)), [-0.6, len(texts) - 0.4]
+    ticks: Trace = {"tickvals": at, "ticktext": texts[::every], "tickangle": 0}
+    return sheet.axis(range=ends, tickmode="array", **ticks)
 
 
 def _change(r: OverTime, sheet: Sheet) -> Iterator[Trace]:
@@ -382,7 +394,14 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             palette.ink if changed else palette.blue,
             symbol="diamond" if changed else "circle",
             name="Differs from the others beyond chance" if changed else f"{each}, 95 % CI",
-            customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
+            customdata=[
+                [
+                    plotly_text(p.name, 40),
+                    p.rows,
+                    f"<br>differs: {_differs(r, p)}" * bool(r.resamples),
+                ]
+                for p in changes
+            ],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )
 
@@ -398,13 +417,11 @@ def _with_whiskers(
     return marks.markers(at, value.tolist(), colour, size=9, error_y=ends, **look)
 
 
-def _by_gap(r: OverTime, one: Period) -> str:
-    """The MCS, where it is what differs."""
-    if not one.by_gap or one.adjusted > r.level:
-        return ""
-    key = r.tested[-1]
-    value, expected = (value_text(key, v) for v in (one.gap, one.expected_gap))
-    return f"<br>{METRICS[key].label} {value}, usually {expected}"
+def _differs(r: OverTime, one: Period) -> str:
+    """Whether it differs beyond chance, and, of two metrics, if it is the MCS that does; a dash if that is not tested."""
+    yes = f"yes, in {METRICS[r.tested[-1]].label}" if one.by_gap else "yes"
+    differs = yes if one.adjusted <= r.level else "no"
+    return f"{differs} ({p_value(one.adjusted)})" if one.adjusted == one.adjusted else "–"
 
 
 # ---- Curves by fold or site
@@ -415,7 +432,7 @@ MOST = 12
 #: Rows of a bin that a curve has at least, hits and misses per bin, and its largest number of bins.
 BIN_ROWS, BIN_HITS, BINS = 15, 5, 10
 #: Side of a panel whose width is not known, gap between panels, and margins left, right, above and below, in pixels.
-_SIDE, _GAP, _MARGINS = 190, 26, (56, 16, 24, 52)
+_SIDE, _GAP, _AROUND = 190, 26, (56, 16, 24, 52)
 
 
 class LevelCurve(NamedTuple):
@@ -576,11 +593,11 @@ def _overlaid(figure: CurvesByLevel, sheet: Sheet) -> Picture:
         ),
         _curve(figure.pooled, p.blue, points={"size": 7}, name="All rows"),
     ]
-    left, right, _, _ = _MARGINS
+    left, right, _, _ = _AROUND
     return sheet.picture(
         traces,
         inner=min((sheet.width or 440) - left - right, 380),
-        margins=_MARGINS,
+        margins=_AROUND,
         **_square(sheet, figure.axes, "", 0.25, titles=_titles(figure), x={}, y={}),
     )
 
@@ -589,7 +606,7 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
     p, count = sheet.palette, len(figure.curves)
     columns = min(2 if sheet.narrow else 4, count)
     rows = -(-count // columns)
-    left, right, _, _ = _MARGINS
+    left, right, _, _ = _AROUND
     room = (sheet.width or columns * (_SIDE + _GAP) + left + right) - left - right
     side = min((room - (columns - 1) * _GAP) / columns, 220)
     height = rows * side + (rows - 1) * (_GAP + 8)
@@ -625,4 +642,4 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
         paper | {"text": across, "x": 0.5, "y": 0, "yshift": -26, "yanchor": "top"},
         paper | {"text": up, "x": 0, "y": 0.5, "xshift": -36, "xanchor": "right", "textangle": -90},
     ]
-    return sheet.picture(traces, inner=round(height), margins=_MARGINS, annotations=notes, **axes)
+    return sheet.picture(traces, inner=round(height), margins=_AROUND, annotations=notes, **axes)

@@ -69,11 +69,11 @@ class Change(NamedTuple):
         """The day since which rows are off, and that until which they are, if they no longer are; "" where there is none."""
         return (self.began, self.since) if self.ended else (self.since, "")
 
-    @property
-    def sizes(self) -> str:
-        """What changes most, before and since; without intervals, which are not adjusted for the choice of the day."""
+    def sizes(self, shown: Callable[[str], str]) -> str:
+        """What changes most, before and since; without intervals, which are not adjusted for the choice of the day; `shown` names a day."""
         then, since = (words.points(value) for value, *_ in self[4:6])
-        return f"on these rows, {self.name} {then} points {'between' if self.began else 'before'}, {since} since"
+        began = f" (from about {shown(self.began)} on)" if self.began else ""
+        return f"on these rows, {self.name} {then} points before{began}, {since} since"
 
     def least_error(self, data: predictions.Dataset, where: Where = ()) -> float:
         """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
@@ -145,7 +145,7 @@ class SliceChange(NamedTuple):
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Say it with the confidence set of days, and the gaps before and since."""
         return (
-            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes}). False alarms: in {100 * CHANGES:g} % "
+            f"{self.headline(shown)} ({self.when(shown)}; {self.change.sizes(shown)}). False alarms: in {100 * CHANGES:g} % "
             f"of files without a change, in {100 * CHANGED:g} % of those where a slice is off alike all the time."
         )
 
@@ -246,7 +246,7 @@ class WatchState(metric_results.Displayed):
         if self.change is None:
             return f"{self._alarm()}: {self._remedy}.{f' ({chance}.)' * by_chance}"
         return (
-            f"{self._alarm()} ({self.change.when(self.shown)}): {self.change.sizes}. On the rows since, "
+            f"{self._alarm()} ({self.change.when(self.shown)}): {self.change.sizes(self.shown)}. On the rows since, "
             f"{self.change.now._remedy}."
             + f" ({chance}; an error that stays the same is taken for a change with {100 * CHANGED:g} %.)"
             * by_chance
@@ -292,7 +292,8 @@ class WatchState(metric_results.Displayed):
         start = "Not calibrated" + " from the start" * (self.latest == self.since)
         if self.change and all(way.startswith("not ") for way, _ in self.change.sides):
             return f"Perhaps changed {self.change.day(self.shown, is_dated)}"
-        if self.only and self.since != self.path[0][0]:
+        # By when all rows are off at the latest is no day of the slice.
+        if self.only and {self.since, self.latest} != {self.path[0][0]}:
             return "Not calibrated"
         if self.changed is None:
             at_most = "by {} at the latest" if self.latest != self.since else "{}"

@@ -272,7 +272,9 @@ def test_periods_groups_grades_and_useful_cutoffs(tmp_path):
     report = flat(page.read_text(encoding="utf-8"))
     app = upload(open_page(), file.name, content.encode())
     for key, words, command in (
-        ("over_time", r"In \d of 8 periods .*?\)\.", ["over-time", "--metric", "mcs"]),
+        ("over_time", r"In \d of 8 periods .*?\)\.", ["over-time"]),
+        # What is off without a change is said in the open, not in a folded box only.
+        ("over_time", r"Not calibrated[^.]*: off where grade = C; .*?\.", ["over-time"]),
         ("slices", r"95 % CI [^;]*; .*? off beyond chance\.", ["slices"]),
         ("grades", r"In 1 grade of 4 more happens than the probabilities say: C\.", None),
         ("decisions", r"Deciding by the scores is better than .*?\d\.\d+ and \d\.\d+\.", None),

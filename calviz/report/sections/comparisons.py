@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -13,7 +14,7 @@ from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds,
 from calviz.comparison.over_time import over_time
 from calviz.core import errors, events
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, cheap_method
-from calviz.core.words import capitalised, decimal, decimals_for, p_number, percent, shorten, whole
+from calviz.core.words import capitalised, decimal, decimals_for, percent, shorten, whole
 from calviz.figures import corp, metric_over_time
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
@@ -334,8 +335,7 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     if sample.data.times is None:
         return
     try:
-        method = cheap_method(sample.data)
-        result = sample.once(over_time, metric="mcs", method=method)
+        result = sample.once(over_time, method=cheap_method(sample.data))
     except errors.CalvizError as error:
         yield Note(str(error))
         return
@@ -344,22 +344,13 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
         yield Text(result.watch.sentence())
     if result.watch is None or result.watch.found is None or result.sides:
         yield Text(figure.answer())
-    if figure.past():
-        yield Text(figure.past())
-
-    written = partial(value_text, result.metric)
-    yield chart(
+    yield Text(figure.past())
+    drawn = chart(
         figure,
         key="over-time",
         title=f"{figure.label} by {result.every}",
         caption=caption(subject),
-        formats={
-            "period": ("period", str),
-            "rows": ("rows", whole),
-            "value": (figure.label, written),
-            "low": ("95 % CI from", written),
-            "high": ("to", written),
-            "noise_mean": ("noise", written),
-            "adjusted": ("adjusted p-value", p_number),
-        },
+        formats={},
     )
+    table = pd.DataFrame(figure.table(figure.shown))
+    yield replace(drawn, table=replace(drawn.table, shown=table, right=[*table][1:]))

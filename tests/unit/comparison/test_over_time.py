@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 import calviz
 from benchmarks.claims import every_simulation, too_many
 from calviz.comparison.difference_intervals import Units, against_the_others
-from calviz.comparison.over_time import over_time, periods
+from calviz.comparison.over_time import over_time, periods, usual_metric
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from calviz.figures.metric_over_time import OverTimeLine
@@ -228,6 +228,10 @@ def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     assert whole == pytest.approx(expected(labelled, waiting), rel=1e-6)
     figure = OverTimeLine.compute(series)
     assert f"NLL {whole:.3f} is expected" in figure.before_labels()
+    table = figure.table(series)
+    assert [*table["month"]][-1:] == ["2021-10, no labels"]
+    assert {*map(len, table.values())} == {len(series.periods) + 3}
+    assert "fitted on the past" not in table
     names = [t.name for t in figure.plot().data]
     assert "Without labels: expected, with 95 % interval" in names
     # Parts of equal counts would not be those of the rows with labels; a mean gap has no expectation.
@@ -332,7 +336,10 @@ def test_a_shift_that_the_log_loss_does_not_show_is_found_by_the_mean_score():
         in figure.answer()
     )
     assert "adjusted for 30 periods and both metrics" in figure.answer()
-    assert f"MCS {gap:.1f} points, usually" in str(figure.plot().to_dict())
+    differs = figure.table(series)["differs from the others"]
+    assert [cell.partition(" (")[0] for cell in differs].count("yes, in MCS") == 1
+    assert f"differs: {differs[3]}" in str(figure.plot().to_dict())
+    assert figure.headline.endswith("beyond chance: 2021-01-04")
     alone = OverTimeLine.compute(over_time(data, "mcs", every="day", method=None)).answer()
     assert "the MCS differs" in alone
     assert "both" not in alone
@@ -374,6 +381,8 @@ def test_a_metric_that_the_data_do_not_have_is_refused_and_confidences_have_the_
         confidence=data.probs.max(axis=1), correct=data.labels == 1, times=data.times
     )
     assert over_time(sure, method=None).metric == "mcs"
+    # Of rows without labels the NLL can be expected, the MCS cannot.
+    assert (usual_metric(data, None), usual_metric(data, data)) == ("mcs", "nll")
     with pytest.raises(NotAvailable, match=r"^NLL: not available"):
         over_time(sure, "nll", method=None)
 

@@ -637,6 +637,9 @@ def test_a_watch_without_a_change_names_the_slice_that_alone_is_off():
         assert state.only == only
         said = "Not calibrated from the start, 2024-01-01: off where site = 3; nothing is found elsewhere"
         assert (state.headline == said) == (said in state.sentence()) == bool(only)
+        # By when all rows are off is not said of the slice.
+        late = replace(state, latest="2024-06-01").headline
+        assert (late == said.replace(" from the start, 2024-01-01", "")) == bool(only)
 
 
 @pytest.mark.slow
@@ -645,7 +648,7 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     score, hit, day = year(rng, 8_000, slopes=(1.4, 1 / 1.4))
     times = START + day.astype("timedelta64[D]")
     data = calviz.Predictions(probs=score, labels=hit, times=times)
-    result = calviz.over_time(data)
+    result = calviz.over_time(data, "nll")
     change = result.watch.change
     # Both sides are off, by slopes that a mean gap does not show.
     assert result.watch.headline == f"Changed about {change.since}; off in places before and since"
@@ -684,7 +687,8 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     assert (finding.message, finding.short) == (result.watch.sentence(), result.watch.headline)
     alike = calviz.Predictions(probs=data.probs, labels=hit, times=times[rng.permutation(8_000)])
     assert "CAL028" not in {f.code for f in calviz.evaluate(alike).findings}
-    since = calviz.over_time(data.take(times >= np.datetime64(change.since)), every="month")
+    later = data.take(times >= np.datetime64(change.since))
+    since = calviz.over_time(later, "nll", every="month")
     assert (result.anew.before.value, result.anew.after.value) == pytest.approx(
         (since.before.value, since.after.value)
     )
@@ -701,7 +705,7 @@ def test_a_change_is_said_with_one_wording_and_maps_are_fitted_on_the_rows_since
     file, page, record = (tmp_path / name for name in ("days.csv", "report.md", "out.json"))
     rows = "\n".join(f"{t},{h},{p:.17g}" for t, h, p in zip(times, hit, score, strict=True))
     file.write_text(f"day,label,probability\n{rows}\n")
-    done = run("over-time", file, "--json", record)
+    done = run("over-time", file, "--metric", "nll", "--json", record)
     said = " ".join(done.stdout.split())
     assert result.watch.sentence() in said
     assert past in said
@@ -992,7 +996,7 @@ def test_what_is_off_on_some_days_only_is_said_with_both_ends():
     assert state.sentence().startswith(
         f"Not calibrated f{verdict.headline[1:].split(' forecast')[0]}"
     )
-    assert " between, " in state.sentence()
+    assert f" points before (from about {state.change.began} on), " in state.sentence()
     # Off, calibrated, and off again: what is said is of the days from the first change on.
     score, hit, day = year(np.random.default_rng(3), 10_000, shifts=(0.6, 0.0), at=60, until=300)
     data = calviz.Predictions(probs=score, labels=hit, times=START + day.astype("timedelta64[D]"))
