@@ -36,8 +36,6 @@ _SHOWN: dict[Shown, str] = {
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.000001, "calviz.decisions.bad_link"
 #: The cutoff that the last rows began with, and the costs in the place of a cutoff, which is what a link keeps.
 _FIRST, _ODDS = "calviz.decisions.first", "calviz.decisions.odds"
-#: Width in pixels of a square figure on a page of usual width.
-_SQUARE = 344
 
 
 def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]) -> None:
@@ -85,9 +83,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     desk = screen.page_width() is None
     with st.container(horizontal=desk, gap="medium"):
         for panel in ("roc", "precision-recall"):
-            with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
+            with st.container():
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                 drawing.layout.height += screen.wider()
+                drawing.layout.xaxis.constraintoward = "left"
                 alt = roc.describe(panel)
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
     st.caption(

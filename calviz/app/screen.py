@@ -71,7 +71,7 @@ def choose_threshold(
     """Draw a number to type, and a slider whose steps are among the values, which are in order."""
     slider, (least, most) = f"calviz.slider.{key}", limits
     bind: Literal["query-params"] = "query-params"
-    with st.container(horizontal=True, gap="medium", width=620):
+    with st.container(horizontal=True, gap="medium", width=620, vertical_alignment="bottom"):
         chosen: float = st.number_input(
             label, least, most, first, 0.001, "%.6g", key, help, bind=bind, persist_state="session"
         )
@@ -218,10 +218,12 @@ def draw_before_and_after(
     """Draw the points after a method, filled, and those before it as outlines; in a `pair`, a wide page has those before beside it, too."""
     outlines = before.overlay("Before", "before")
     left = ", without bins of few rows" * (outlines.count.size < before.count.size)
-    st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
+    pair &= width_class() == "wide"
+    lead = "Left: before. Right, filled" if pair else "Filled"
+    st.caption(f"{lead}: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
     options: dict[str, Any] = before.shared_axes(then)
     with st.container(horizontal=True, gap="medium"):
-        if pair and width_class() == "wide":
+        if pair:
             options["height"] = 780  # both squares are equally large
             draw_diagram(before, key=f"{key}.before", **options)
         draw_diagram(then, key=key, beside=(outlines,), **options)
