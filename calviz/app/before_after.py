@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation, screen
@@ -45,20 +44,14 @@ def explore_before_and_after(settings: Settings) -> None:
             *_diagrams(method, settings), key="reliability.after", name=result.label
         )
     keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
-    beside = row.container()
-    beside.dataframe(
-        pd.DataFrame(
-            {
-                "": [name_of(result.values[0][key]) for key in keys],
-                "before": [_value(result.values[0], key) for key in keys],
-                name_after(result.label): [_value(result.values[1], key) for key in keys],
-            }
-        ),
-        hide_index=True,
-        height="content",
-        alt="Metrics before and after",
-    )
-    beside.caption(md(result.words, 1_000))
+    with row.container():
+        shown = {
+            "": [name_of(result.values[0][key]) for key in keys],
+            "before": [_value(result.values[0], key) for key in keys],
+            name_after(result.label): [_value(result.values[1], key) for key in keys],
+        }
+        screen.table(shown, alt="Metrics before and after")
+        st.caption(md(result.words, 1_000))
 
 
 def _value(evaluation: Evaluation, key: str) -> str:

@@ -20,7 +20,7 @@ from calviz.core.predictions import usual_columns
 from calviz.core.words import capitalised, counted, percent, percent_numbers, shorten
 from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import levels_of
-from calviz.sample.sample import Sample
+from calviz.sample.sample import MIN_ROWS, Sample
 from calviz.sample.slices import usual_slices
 
 
@@ -262,30 +262,30 @@ _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive
 @navigation.fragment
 def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment. `say` replaces the title."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         method: SetMethod = session.choose_one(
             "Sets by",
             _METHODS,
             key="sets",
             help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
         )
-        with st.container(width=420):
-            coverage = st.slider(
-                "The true class is to be among them, % of the rows",
-                50.0,
-                99.5,
-                90.0,
-                0.5,
-                format="%g",
-                key="covered",
-                bind="query-params",
-            )
-            per_class = st.toggle(
-                "A threshold for each class",
-                key="per-class",
-                bind="query-params",
-                help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
-            )
+        coverage = st.slider(
+            "The true class is to be among them, % of the rows",
+            50.0,
+            99.5,
+            90.0,
+            0.5,
+            format="%g",
+            key="covered",
+            bind="query-params",
+            width=420,
+        )
+        per_class = st.toggle(
+            "A threshold for each class",
+            key="per-class",
+            bind="query-params",
+            help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
+        )
     try:
         with titled(say):
             sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
@@ -300,7 +300,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
         help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
         "the sets smaller.",
     )
-    listed = sorted(sets.classes, key=lambda s: (s.together.high, s.coverage))
+    listed = sorted(sets.classes, key=lambda s: (s.rows < MIN_ROWS, s.together.high, s.coverage))
     _sets_table((sets.overall, *listed), coverage / 100)
 
 
@@ -334,7 +334,9 @@ def _sets_table(summaries: Sequence[SetsOf], asked: float) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
-            screen.PICTURE_COLUMN: screen.picture_column_config("Grey: what was asked for."),
+            screen.PICTURE_COLUMN: screen.picture_column_config(
+                "Grey: what was asked for; a thin line is at 0."
+            ),
             "95 % interval": st.column_config.Column(
                 alignment="right", help="Of all classes together."
             ),

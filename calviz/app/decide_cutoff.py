@@ -36,8 +36,6 @@ _SHOWN: dict[Shown, str] = {
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.000001, "calviz.decisions.bad_link"
 #: The cutoff that the last rows began with, and the costs in the place of a cutoff, which is what a link keeps.
 _FIRST, _ODDS = "calviz.decisions.first", "calviz.decisions.odds"
-#: Widths in pixels: of a square figure on a page of usual width, and of the confusion matrix beside the table of shares, with more for its numbers by weight.
-_SQUARE, _NARROW, _BY_WEIGHT = 344, 300, 80
 
 
 def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]) -> None:
@@ -85,9 +83,10 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     desk = screen.page_width() is None
     with st.container(horizontal=desk, gap="medium"):
         for panel in ("roc", "precision-recall"):
-            with st.container(width=_SQUARE + screen.wider() if desk else "stretch"):
+            with st.container():
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                 drawing.layout.height += screen.wider()
+                drawing.layout.xaxis.constraintoward = "left"
                 alt = roc.describe(panel)
                 screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel, alt=alt)
     st.caption(
@@ -199,13 +198,13 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         shares[f"value{head}"] = [*("–" if v != v else percent(v) for v in values), net]
         ranges = ["–" if a != a else words.percent_range(a, b) for a, b in zip(*ends, strict=True)]
         shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
-    decisions, weighted = ["act", "do not act"], cells[0].by_weight
-    if weighted:
+    decisions = ["act", "do not act"]
+    if cells[0].by_weight:
         decisions += [f"{decision}, of 1,000" for decision in decisions]
     # On a small page, the numbers would be cut beside the confusion matrix.
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
-        with st.container(width=_NARROW + _BY_WEIGHT * weighted if side_by_side else "stretch"):
+        with st.container():
             screen.table(
                 pd.DataFrame({"decision": decisions, **confusion}),
                 alt="Confusion matrix at the cutoff",

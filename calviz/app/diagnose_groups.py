@@ -282,13 +282,15 @@ def draw_slices_table(
         rows = slice(own, own + MOST)
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, rows.start, rows.stop))}"
     shown, rule = tested.slices[rows], selection.current_rule()
+    # A column that stays in place must leave room for the numbers, even on a phone.
+    wide = {"narrow": 150, "wide": 400}.get(screen.width_class(), 280)
     screen.table(
         _styled(tested, rows, pinned),
         most=440,
         row_height=_row_height(shown),
         placeholder="–",
         alt="Slices: rows, score, hits, gap, interval and p-value",
-        column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
+        column_config=_COLUMNS | {"slice": st.column_config.TextColumn(width=wide, pinned=True)},
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -333,16 +335,10 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
 
 def _row_height(shown: Sequence[Slice]) -> int:
     """The height of a row, in pixels, whose name is broken into lines."""
-    line = {"wide": 62, "usual": 27}.get(screen.width_class(), 19)
+    line = {"narrow": 19, "wide": 62}.get(screen.width_class(), 40)
     lines = max(len(textwrap.wrap(s.name[:_NAME], line)) for s in shown)
     # Streamlit breaks no line in rows of up to 64 pixels.
     return 35 if lines == 1 else max(17 + 18 * lines, 65)
-
-
-def _names(*, pinned: bool) -> Any:
-    # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
-    widths = {"usual": 194 if pinned else 220, "wide": 400}
-    return st.column_config.TextColumn(width=widths.get(screen.width_class(), 150), pinned=True)
 
 
 _number = st.column_config.NumberColumn

@@ -39,9 +39,10 @@ def draw_three_models() -> None:
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
             with st.container(width=screen.page_width() or "stretch", gap="xsmall"):
                 st.markdown(f"**{name}**")
+                drawing = figure.plot_small(theme=screen.theme(), height=_HEIGHT)
                 screen.chart(
                     figure,
-                    figure.plot_small(theme=screen.theme(), height=_HEIGHT),
+                    drawing.update_layout(xaxis_constraintoward="left"),
                     key=f"learn.{name}",
                     filename=name.lower(),
                     alt=f"{name}: {figure.describe()}",

@@ -286,8 +286,8 @@ def _is_small(chosen: ChosenModels) -> bool:
     return sum(map(cells, chosen.models.values())) <= AT_ONCE
 
 
-#: Width in pixels of a small diagram, and of the differences with their numbers.
-SMALL, FOREST = 288, 860
+#: Width in pixels of a small diagram.
+SMALL = 288
 #: In a note about rows that did not match.
 LEFT_OUT = "left out"
 
@@ -358,8 +358,7 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
             width=320,
         )
     figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
-    with st.container(width=FOREST):
-        screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
+    screen.chart(figure, key=f"models.difference.{metric}", filename=f"models-{metric}")
     st.caption(
         f"{comparison.interval_words(metric)}. Better or worse: it excludes 0.",
         help="The chance that any of several equal models is called better, as it is or after recalibration, is 5\u00a0%. "
@@ -414,7 +413,8 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     gaps = figures[0].gap_lines(*figures[1:]) if figures else ""
     st.caption(f"Points: observed, with 95\u00a0% interval. {gaps}")
     shared: dict[str, Any] = {"width": width, "legend": False, **axes}
-    with st.container(horizontal=True, gap="small"):
+    across: Any = "distribute" if len(names) < 4 else "left"
+    with st.container(horizontal=True, gap="small", horizontal_alignment=across):
         for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):
             with st.container(width=width):
                 st.markdown(f"**{md(name)}**")

@@ -419,7 +419,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
             fitted = "the maps were fitted: they look better than they are."
         rows = f"{counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
         st.caption(f"Both are of the {rows}, on which {fitted}")
-        screen.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
+        screen.draw_before_and_after(before, then, key="recalibrate.both", name=label, pair=True)
         return
     both = {UNCALIBRATED: "Uncalibrated", method: label}
     if view == "map":

@@ -71,7 +71,7 @@ def choose_threshold(
     """Draw a number to type, and a slider whose steps are among the values, which are in order."""
     slider, (least, most) = f"calviz.slider.{key}", limits
     bind: Literal["query-params"] = "query-params"
-    with st.container(horizontal=True, gap="medium", width=620):
+    with st.container(horizontal=True, gap="medium", width=620, vertical_alignment="bottom"):
         chosen: float = st.number_input(
             label, least, most, first, 0.001, "%.6g", key, help, bind=bind, persist_state="session"
         )
@@ -150,8 +150,8 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`.
 
-    A column without a width is as wide as its longest text, and not wider: the browser would measure the first rows only, cut
-    longer numbers without a sign of it, and leave others far from their heading.
+    A column without a width is as wide as its longest text: the browser would measure the first rows only, and cut longer numbers
+    without a sign of it. Tables of a page end at one line; a few columns would stand far from each other.
     """
     shown = pd.DataFrame(shown) if isinstance(shown, dict) else shown
     frame = shown if isinstance(shown, pd.DataFrame) else shown.data
@@ -163,7 +163,8 @@ def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
             columns[name] = {**told, "width": wide}
     of_row: int = options.get("row_height", 35)
     height = "content" if most is None else min(most, 38 + of_row * max(len(frame), 1))
-    usual = {"hide_index": True, "height": height, "width": "content"}
+    across: Any = "stretch" if frame.shape[1] > 5 else USUAL
+    usual = {"hide_index": True, "height": height, "width": across}
     return st.dataframe(shown, **usual | options, column_config=columns)
 
 
@@ -211,12 +212,21 @@ def draw_diagram(
     )
 
 
-def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
-    """Draw the points after a method, filled, and those before it as outlines."""
+def draw_before_and_after(
+    before: Reliability, then: Reliability, *, key: str, name: str, pair: bool = False
+) -> None:
+    """Draw the points after a method, filled, and those before it as outlines; in a `pair`, a wide page has those before beside it, too."""
     outlines = before.overlay("Before", "before")
     left = ", without bins of few rows" * (outlines.count.size < before.count.size)
-    st.caption(f"Filled: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
-    draw_diagram(then, key=key, beside=(outlines,), **before.shared_axes(then))
+    pair &= width_class() == "wide"
+    lead = "Left: before. Right, filled" if pair else "Filled"
+    st.caption(f"{lead}: {md(session.name_after(name))}. Outlines: the same rows before{left}.")
+    options: dict[str, Any] = before.shared_axes(then)
+    with st.container(horizontal=True, gap="medium"):
+        if pair:
+            options["height"] = 780  # both squares are equally large
+            draw_diagram(before, key=f"{key}.before", **options)
+        draw_diagram(then, key=key, beside=(outlines,), **options)
 
 
 def widget_key(key: str) -> str:

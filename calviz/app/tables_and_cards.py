@@ -314,9 +314,9 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
     for name in columns:
         column = np.asarray(numbers[name], dtype=np.float64)
         values[name] = column
-        text_of_value: dict[float | None, str] = {}
+        text_of_value: dict[str, str] = {}  # by the value as text: NaNs are not equal to each other
         for at, (value, text) in enumerate(zip(column.tolist(), texts[name], strict=True)):
-            if text_of_value.setdefault(_none_if_nan(value), text) != text:
+            if text_of_value.setdefault(str(value), text) != text:
                 different.add(at)
         formats_by_column[name] = partial(_text_of, text_of_value)
     styled = values.style.format(formats_by_column, subset=columns)  # type: ignore[arg-type]
@@ -327,13 +327,8 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
     return styled
 
 
-def _none_if_nan(value: float) -> float | None:
-    """Return the value, or None for NaN: NaNs are not equal to each other."""
-    return None if value != value else value
-
-
-def _text_of(texts: Mapping[float | None, str], value: float) -> str:
-    return texts[_none_if_nan(value)]
+def _text_of(texts: Mapping[str, str], value: float) -> str:
+    return texts[str(value)]
 
 
 def _always(text: str) -> Callable[[object], str]:

@@ -499,7 +499,7 @@ class _Bars:
         kinds = (
             (beyond > 0, above, p.vermillion, "/"),
             (beyond < 0, below, p.purple, "\\"),
-            (beyond == 0, within, p.neutral, ""),
+            (beyond == 0, within, p.neutral, "."),
         )
         for rank, (which, name, colour, shape) in enumerate(kinds):
             if which.any():
@@ -536,12 +536,6 @@ class _Bars:
     def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
         f, p = self.figure, self.sheet.palette
         chosen = self.shown[which]
-        marker: Trace = {
-            "color": colour if shape else p.tint(colour, 0.55),
-            "line": {"color": colour, "width": 1},
-        }
-        if shape:
-            marker["pattern"] = marks.hatched(colour, p, shape=shape, tint=0.25, solidity=0.4)
         return {
             "type": "bar",
             "orientation": "h",
@@ -549,7 +543,11 @@ class _Bars:
             "x": packed(100 * f.value[chosen]),
             "width": 0.6,
             "customdata": f.class_index[chosen],
-            "marker": marker,
+            "marker": {
+                "color": colour,
+                "line": {"color": colour, "width": 1},
+                "pattern": marks.hatched(colour, p, shape=shape, tint=0.25, solidity=0.4),
+            },
             "name": name,
             "hoverinfo": "text",
             "hovertext": [_hover(f, int(i)) for i in chosen],

@@ -364,7 +364,7 @@ class Reliability(ScoreFigure):
             0-based index of a bin to highlight, or first and last index of a range of bins.
         marks : {"points", "bars"}
             Points with exact intervals, sized by their rows, with the gaps as lines on the band; or bars with hatched gaps, as
-            in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
+            in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are diamonds.
         beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
         whole : bool

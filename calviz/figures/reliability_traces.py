@@ -205,7 +205,7 @@ class Diagram:
         long = np.abs(f.gap) * self._side / self.axes.end > self._sizes / 2 + 3
         seen = long | bool(self.axes.floor)
         for side, name, colour, dash, rank in kinds:
-            for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
+            for which, solidity in ((side & ~few, 0.75), (side & few, 0.55)):
                 yield marks.line(
                     x[which].ravel(),
                     y[which].ravel(),
@@ -216,7 +216,7 @@ class Diagram:
                     legendrank=rank,
                     visible=bool(which.any()),
                     showlegend=bool((which & seen).any())
-                    and (solidity > 0.5 or not (side & seen & ~few).any()),
+                    and (solidity > 0.6 or not (side & seen & ~few).any()),
                 )
 
     def _band(self) -> Iterator[Trace]:
@@ -238,7 +238,7 @@ class Diagram:
         return marks.line(ends, ends, self.sheet.palette.ink, **look)
 
     def _points(self) -> Iterator[Trace]:
-        """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint, those without hits at the edge of logarithmic axes."""
+        """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are diamonds, those without hits at the edge of logarithmic axes."""
         f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
         name = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
         if bars:
@@ -260,7 +260,7 @@ class Diagram:
             low, high = (self._at(np.minimum(end[which], self.axes.end)) for end in f.interval)
             observed = self._at(f.observed[which])
             colour = p.ink if bars else p.blue
-            colour = colour if solid else p.tint(colour, 0.6)
+            colour = colour if solid else p.tint(colour, 0.85)
             whisker = p.glaze(colour, 0.6) if self._dense else colour
             ends = high - observed, observed - low
             yield markers(
@@ -268,7 +268,7 @@ class Diagram:
                 observed,
                 colour,
                 size=self._sizes[which] + 5 * edge,
-                symbol="triangle-down-open" if edge else None,
+                symbol="triangle-down-open" if edge else None if solid else "diamond",
                 edge=colour if edge else p.paper,
                 edge_width=0 if self._dense else 1 + edge,
                 customdata=f.bin[which],
@@ -344,7 +344,7 @@ class Diagram:
                 continue
             if few.any() and not few.all():
                 # Stretches with few rows fluctuate strongly, so they are drawn faint.
-                faint = palette.tint(colour, 0.45)
+                faint = palette.tint(colour, 0.6)
                 yield marks.line(x, y, faint, width=1.5, **look, showlegend=False)
                 y = np.where(few, np.nan, y)
             yield marks.line(x, y, colour, width=3, **look)
