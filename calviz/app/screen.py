@@ -151,7 +151,7 @@ def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
     """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`.
 
     A column without a width is as wide as its longest text: the browser would measure the first rows only, and cut longer numbers
-    without a sign of it. Tables of a page end at one line; a few columns would stand far from each other.
+    without a sign of it. Tables end where the page does or, if they are narrower, at one other line: headings stand near their numbers.
     """
     shown = pd.DataFrame(shown) if isinstance(shown, dict) else shown
     frame = shown if isinstance(shown, pd.DataFrame) else shown.data
@@ -163,7 +163,8 @@ def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
             columns[name] = {**told, "width": wide}
     of_row: int = options.get("row_height", 35)
     height = "content" if most is None else min(most, 38 + of_row * max(len(frame), 1))
-    across: Any = "stretch" if frame.shape[1] > 5 else USUAL
+    natural = sum(columns[name]["width"] for name in frame if columns[name] is not None)
+    across: Any = "stretch" if natural > USUAL else USUAL
     usual = {"hide_index": True, "height": height, "width": across}
     return st.dataframe(shown, **usual | options, column_config=columns)
 
