@@ -104,6 +104,8 @@ PEOPLE = frozenset((
     "human", "humans", "expert", "experts", "annotator", "annotators", "rater", "reader", "reviewer", "nurse", "doctor", "physician",
     "clinician",
 ))  # fmt: skip
+#: Words for what is a label only if nothing else can be.
+SEX = frozenset(("sex", "gender", "geschlecht", "sexe", "sexo"))
 #: Words for how sure a model or a judge is of what it says.
 SURE = frozenset(("confidence", "conf", "certainty"))
 #: Names of columns with the log-probability of the answer.

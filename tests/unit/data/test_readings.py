@@ -1949,6 +1949,10 @@ def test_that_there_are_no_labels_yet_is_an_answer_where_a_label_is_asked_for():
     columns = {"sex": rng.choice(["F", "M"], N), "age": rng.random(N) + 50, "p_sepsis": P}
     error = asked(columns)
     assert [one.options for one in error.readings] == [{"label": ""}, {"label": "sex"}]
+    # Beside anything else that may be the label, it is not asked for.
+    for score, sexes in (("p", []), ("p_male", ["patient_sex"])):
+        beside = asked({"id": np.arange(N) % 9, "patient_sex": rng.choice(["female", "male"], N), "recid": Y, score: P})  # fmt: skip
+        assert {way.options["label"] for way in beside.ways} == {"", "recid", *sexes}
     (which,) = error.further  # of the classes the score is of
     assert [way.options["label"] for way in error.ways] == ["", "sex", "sex"]
     given = Reading.joined([error.readings[0], which.answers[0]])
