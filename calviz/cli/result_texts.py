@@ -35,7 +35,16 @@ from calviz.core.words import (
     terminal_text,
 )
 from calviz.data.loaded import judged_split
-from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
+from calviz.verdicts.evaluation import (
+    Evaluation,
+    Written,
+    alone,
+    missing,
+    name_of,
+    precision_words,
+    remarks,
+    value_text,
+)
 from calviz.verdicts.miscalibration_checks import unrepeated
 
 if TYPE_CHECKING:
@@ -96,7 +105,7 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
     names = [name for name in (file, short_name(evaluation.name) if named else "") if name]
     verdict = "" if evaluation.verdict is None else evaluation.verdict.sentence
     show(": ".join([*names, verdict]), "bold")
-    values = (f"{name_of(r)} {_number(r.value)}" for r in evaluation if r.available)
+    values = (f"{name_of(r)} {value_text(r.key, r.value)}" for r in evaluation if r.available)
     show(f"  {', '.join(values)}")
     _print_worst(evaluation)
 
@@ -186,16 +195,17 @@ def _metric_table(evaluation: Evaluation) -> Table:
     titles += ["of the rows"] if profiled else []
     table = table_of(*titles, left=("of the rows",))
     for r in results:
-        cells = [name_of(r), _number(r.value)]
+        w = Written(r, evaluation.verdict)
+        cells = [w.heading, w.value]
         if bars:
             interval, floor = r.interval, r.noise_floor
             cells += [
-                f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
-                f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
+                f"{w.of(interval.low, unit=False)} to {w.of(interval.high)}" if interval else "",
+                f"{w.of(floor.mean)} ({w.of(floor.q95)})" if floor else "",
                 words.p_number(floor.p_value) if floor else "",
             ]
         cells += [precision_words(r)] if profiled else []
-        table.add_row(*map(cell, cells))
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -268,7 +278,7 @@ def result_table(
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
-    """Make a table of plain fractions, best bold, the best of those not tied with it italic.
+    """Make a table, best bold, the best of those not tied with it italic.
 
     Parameters
     ----------
@@ -280,15 +290,11 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(name_of(column.written.result) for column in columns), *more)
+    table = table_of(heading, *(column.heading for column in columns), *more)
     for row, cells in rows.items():
-        values = (Text(_four(c.number(row)), _MARK_STYLES[c.mark(row)]) for c in columns)
+        values = (Text(c.text(row), _MARK_STYLES[c.mark(row)]) for c in columns)
         table.add_row(Text(short_name(row)), *values, *map(Text, cells))
     return table
-
-
-def _four(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
@@ -357,14 +363,15 @@ def print_models(comparison: ModelComparison) -> None:
     columns = comparison.columns(shown)
     console().print(result_table("model", columns, {m.name: [] for m in comparison if m.ok}))
     show()
-    for metric in comparison.pairs:
-        if metric in shown:
-            best, texts = comparison.ranking(metric)[0], []
-            for name, rank in comparison.ranks(metric).items():
-                apart = comparison.difference(metric, name, best)
-                by = " {} ({} to {})".format(*map(decimal, apart.shown)) if apart else ""
-                texts.append(f"{rank}. {short_name(name)}{by}")
-            show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
+    for column in (c for c in columns if c.key in comparison.pairs):
+        best, texts = comparison.ranking(column.key)[0], []
+        for name, rank in comparison.ranks(column.key).items():
+            apart = comparison.difference(column.key, name, best)
+            ends = (column.written.of(v, unit=False) for v in apart.shown) if apart else ()
+            by = " {} ({} to {})".format(*ends) if apart else ""
+            texts.append(f"{rank}. {short_name(name)}{by}")
+        unit = " (points)" * (column.written.unit != "plain")  # of differences
+        show(f"{METRICS[column.key].label}{unit}: {', '.join(texts)}", "dim")
     for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
         if text:
             show(text)
@@ -392,26 +399,26 @@ def print_over_time(result: OverTime) -> None:
     from calviz.figures.metric_over_time import OverTimeLine
 
     figure = OverTimeLine.compute(result)
-    metric = METRICS[result.metric].label
+    written = Written.column(p.result for p in result.periods)
     p_value = "p beside the change" if result.sides else "adjusted p"
-    table = table_of(result.every, "rows", metric, "95 % CI", "noise", p_value, "on past")
+    table = table_of(result.every, "rows", written.heading, "95 % CI", "noise", p_value, "on past")
     for p in result.periods:
         interval, floor = p.result.interval, p.result.noise_floor
         cells = (
             p.name,
             f"{p.rows:,}",
-            _four(p.result.value),
-            "-" if interval is None else f"{interval.low:.4f} to {interval.high:.4f}",
-            "-" if floor is None else f"{floor.mean:.4f}",
+            written.of(p.result.value),
+            "-" if interval is None else " to ".join(map(written.of, interval)),
+            "-" if floor is None else written.of(floor.mean),
             "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
-            "-" if p.recalibrated is None else _four(p.recalibrated.value),
+            "-" if p.recalibrated is None else written.of(p.recalibrated.value),
         )
         style = "bold" if p.adjusted <= result.level else ""
         table.add_row(*(Text(c, style=style) for c in cells))
     for w in result.waiting:
-        value, (low, high) = w.expected
-        about = f"{w.name}, no labels", f"{w.rows:,}", f"~{_four(value)}"
-        line = (*about, f"{low:.4f} to {high:.4f}", *["-"] * 3)
+        value, ends = w.expected
+        about = f"{w.name}, no labels", f"{w.rows:,}", f"~{written.of(value)}"
+        line = (*about, " to ".join(map(written.of, ends)), *["-"] * 3)
         table.add_row(*(Text(c, style="dim") for c in line))
     show()
     console().print(table)

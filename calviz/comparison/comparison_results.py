@@ -14,7 +14,7 @@ from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.sample.slices import Slice
-from calviz.verdicts.evaluation import Verdict, Written, name_of, quoted, value_text
+from calviz.verdicts.evaluation import Verdict, Written, quoted, value_text
 from calviz.verdicts.sentence import judged, where_off
 
 
@@ -1008,8 +1008,7 @@ class ComparisonColumn:
     @property
     def heading(self) -> str:
         """Label of the metric, with its unit."""
-        label, unit = name_of(self.written.result), self.written.unit_words
-        return f"{label} ({unit})" if unit else label
+        return self.written.heading
 
     def number(self, row: str) -> float:
         """Return the value of a row as it is shown (`calviz.verdicts.evaluation.quoted`); nan if there is none."""

@@ -623,10 +623,9 @@ def _row(
     metric: entry_specs.Metric, result: MetricResult, verdict: Verdict | None
 ) -> dict[str, str]:
     written = Written(result, verdict)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval
     return {
-        "metric": name_of(result) + unit,
+        "metric": written.heading,
         "value": written.value if result.available else "not available",
         "95 % interval": ""
         if interval is None

@@ -479,8 +479,7 @@ class Evaluation(Displayed):
             if r.interval:
                 interval = f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
             floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
-            unit = f" ({w.unit_words})" if w.unit_words else ""
-            rows.append((name_of(r) + unit, w.value, interval, floor))
+            rows.append((w.heading, w.value, interval, floor))
         header: tuple[str, ...] = ("metric", "value", "95 % interval", "if calibrated")
         if not any(row[2] or row[3] for row in rows):
             header, rows = header[:2], [row[:2] for row in rows]
@@ -649,6 +648,11 @@ class Written:
     def unit_words(self) -> str:
         """The unit for a label; empty for shares and plain numbers."""
         return "points" if self.unit == "points" else ""
+
+    @property
+    def heading(self) -> str:
+        """Label of the metric, with its unit."""
+        return name_of(self.result) + f" ({self.unit_words})" * bool(self.unit_words)
 
     def interval(self, interval: Interval | None) -> str:
         """Write an interval in words."""
