@@ -353,6 +353,8 @@ def _method_table(
 
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best bold, the best of those not tied with it italic), and the ranks."""
+    from calviz.figures.learning_curve import ModelDifferences
+
     shown = comparison.usual()
     show()
     for note in comparison.alignment.notes:
@@ -363,15 +365,12 @@ def print_models(comparison: ModelComparison) -> None:
     columns = comparison.columns(shown)
     console().print(result_table("model", columns, {m.name: [] for m in comparison if m.ok}))
     show()
-    for column in (c for c in columns if c.key in comparison.pairs):
-        best, texts = comparison.ranking(column.key)[0], []
-        for name, rank in comparison.ranks(column.key).items():
-            apart = comparison.difference(column.key, name, best)
-            ends = (column.written.of(v, unit=False) for v in apart.shown) if apart else ()
-            by = " {} ({} to {})".format(*ends) if apart else ""
-            texts.append(f"{rank}. {short_name(name)}{by}")
-        unit = " (points)" * (column.written.unit != "plain")  # of differences
-        show(f"{METRICS[column.key].label}{unit}: {', '.join(texts)}", "dim")
+    for metric in (c.key for c in columns if c.key in comparison.pairs):
+        figure = ModelDifferences.compute(comparison, metric=metric)
+        apart = dict(zip(figure.models, map(figure.text, figure.differences), strict=True))
+        ranks = comparison.ranks(metric).items()
+        texts = (f"{rank}. {short_name(name)} {apart.get(name, '')}" for name, rank in ranks)
+        show(f"{figure.label}: {', '.join(map(str.rstrip, texts))}", "dim")
     for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
         if text:
             show(text)
