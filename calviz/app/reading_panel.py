@@ -314,8 +314,7 @@ def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -
         with st.container(horizontal=True, vertical_alignment="center"):
             if say:
                 narrow = f"{capitalised(shown)} may belong together: intervals may be too narrow."
-                known = "Intervals count clusters, not single rows."
-                st.caption(narrow if shown else known, width="content")
+                st.caption(narrow if shown else "Intervals count clusters.", width="content")
             label = f"Count {shown} together" if shown else "Count each row by itself"
             if st.button(label) and entry.source is not None:
                 read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))

@@ -25,16 +25,8 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import CHECKS, METRICS
-from calviz.core.words import (
-    counted,
-    decimal,
-    from_on,
-    percent,
-    points,
-    seconds_text,
-    terminal_text,
-)
-from calviz.data.loaded import judged_split
+from calviz.core.words import counted, decimal, percent, points, terminal_text
+from calviz.data.loaded import Loaded, judged_split
 from calviz.verdicts.evaluation import (
     Evaluation,
     Written,
@@ -53,7 +45,6 @@ if TYPE_CHECKING:
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
@@ -195,15 +186,9 @@ def _metric_table(evaluation: Evaluation) -> Table:
     titles += ["of the rows"] if profiled else []
     table = table_of(*titles, left=("of the rows",))
     for r in results:
-        w = Written(r, evaluation.verdict)
-        cells = [w.heading, w.value]
-        if bars:
-            interval, floor = r.interval, r.noise_floor
-            cells += [
-                f"{w.of(interval.low, unit=False)} to {w.of(interval.high)}" if interval else "",
-                f"{w.of(floor.mean)} ({w.of(floor.q95)})" if floor else "",
-                words.p_number(floor.p_value) if floor else "",
-            ]
+        name, value, interval, mean, most, p = Written(r, evaluation.verdict).cells().values()
+        cells = [name, value]
+        cells += [interval, f"{mean} ({most})" if mean else "", p] if bars else []
         cells += [precision_words(r)] if profiled else []
         table.add_row(*map(Text, cells))
     return table
@@ -257,7 +242,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = [choice.more_words, "", ""]
         if choice.kept:
-            threshold, accuracy = from_on(choice.threshold), percent(choice.accuracy)
+            threshold, accuracy = words.from_on(choice.threshold), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gaps = (points(v, plus=True) for v in (s.gap, levels.slices.on_new_rows(s)))
         off = percent(s.score, 2), percent(s.hits, 2), *gaps
@@ -290,7 +275,7 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(column.heading for column in columns), *more)
+    table = table_of(heading, *(column.written.heading for column in columns), *more)
     for row, cells in rows.items():
         values = (Text(c.text(row), _MARK_STYLES[c.mark(row)]) for c in columns)
         table.add_row(Text(short_name(row)), *values, *map(Text, cells))
@@ -477,7 +462,7 @@ def _board_table(board: Leaderboard) -> Table:
         if board.baseline is not None:
             texts += _against(s, board.baseline)
         table.add_row(
-            cell(short_name(s.method)), *cells, *map(cell, [*texts, seconds_text(s.seconds)])
+            cell(short_name(s.method)), *cells, *map(cell, [*texts, words.seconds_text(s.seconds)])
         )
     return table
 

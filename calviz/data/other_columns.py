@@ -520,8 +520,7 @@ def outcomes(
     def least(name: str) -> float:
         """The share that a column has to tell: what is said of a row is known after it, and tells more than the score."""
         said = column_names.VERDICTS | column_names.PEOPLE | {"label"}
-        least = _VERDICT_TELLS if said & {*column_names.words(name)} else _TELLS
-        return max(least, by_score)
+        return max(by_score, _VERDICT_TELLS if said & {*column_names.words(name)} else _TELLS)
 
     each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in each if _told(values, y) > least(name)]

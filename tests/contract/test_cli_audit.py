@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import re
 from pathlib import Path
 from textwrap import wrap
 

@@ -220,7 +220,10 @@ def test_what_a_preset_is_not_about():
         preset_sections("clinical", Subject(Sample.of(p)))
     score, hit, _ = rated(50)
     two = calviz.Predictions(probs=score, labels=hit)
-    with pytest.raises(OptionError, match="need a column of rating grades"):
+    with pytest.raises(
+        OptionError,
+        match=r"need a column of rating grades.*; presets without: default, one-page, clinical, full",
+    ):
         preset_sections("credit", Subject(Sample.of(two)))
     with pytest.raises(OptionError, match="no preset 'legal'; known: default, one-page"):
         preset_sections("legal")
