@@ -285,8 +285,14 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
             ["--grades", "a"],
             "--grades chooses a column for a report; add --html, --markdown or --pdf.",
         ),
-        (["--preset", "credit", "--html", "x.html"], "add one, such as 'grade'."),
-        (["--sections", "grades", "--html", "x.html"], "add one, such as 'grade'."),
+        (
+            ["--preset", "credit", "--html", "x.html"],
+            "add one, such as 'grade'; presets without: default",
+        ),
+        (
+            ["--sections", "grades", "--html", "x.html"],
+            "add one, such as 'grade'; presets without: default",
+        ),
     ],
 )
 def test_what_cannot_be_decided_is_said(tmp_path, options, words):
