@@ -66,6 +66,10 @@ def overview(chosen: Settings) -> None:
                 reading_panel.draw_offers(chosen.entry)
     if judged.in_reverse:
         reading_panel.draw_other_way_round(chosen.entry)
+    # Each row may have been told to count by itself.
+    alone = chosen.entry.options.cluster_column == ""
+    rows = dataset_of(replace(chosen.whole, clusters_known=False)) if alone else chosen.whole
+    reading_panel.draw_related(chosen.entry, rows.days_are_clusters, say=True)
     if plain:
         in_plain_words(chosen, judged)
         return
@@ -95,10 +99,6 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_findings(findings)
         if not navigation.has_judge(chosen.entry):
             reading_panel.draw_offers(chosen.entry, of="time_column")
-        # Each row may have been told to count by itself.
-        alone = chosen.entry.options.cluster_column == ""
-        rows = dataset_of(replace(chosen.whole, clusters_known=False)) if alone else chosen.whole
-        reading_panel.draw_related(chosen.entry, rows.days_are_clusters, say=True)
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():

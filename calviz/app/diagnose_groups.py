@@ -79,6 +79,7 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         "and all others one (free text, of over 100 values, most of three words or more, is not chosen by default); of hours, weekdays and months, the range furthest off, and each value if no other column is chosen. The predicted class is combined with each of the other columns; beside the score, each value is also tested above one score, over which half of the expected events lie. The more slices are looked at, the stronger the evidence has to be.",
         **kept("slice-columns", [*asked.columns], [*usual.columns], join_parts),
     )
+    tables_and_cards.draw_notices(settings.entry.loaded.telling)
     # Behind a button, as it is rarely changed, so that the answer comes first.
     with st.popover("How slices are tested", icon=":material/tune:"):
         st.selectbox(

@@ -375,7 +375,13 @@ def _draw_numbers(comparison: ModelComparison, reference: str) -> None:
     """Draw all metrics and all differences."""
     draw_metrics(comparison, comparison.directions)
     differences = comparison.differences(reference)
-    screen.table(differences, alt="Paired differences of all metrics")
+    shown = [
+        {"metric": f.label, "model": name, "difference": f.text(d), "verdict": d.verdict}
+        for metric in comparison.pairs
+        for f in [ModelDifferences.compute(comparison, metric=metric, reference=reference)]
+        for name, d in zip(f.models, f.differences, strict=True)
+    ]
+    screen.table(pd.DataFrame(shown), alt="Paired differences of all metrics")
     tables_and_cards.download_button("Download as CSV", differences, "models-differences")
 
 

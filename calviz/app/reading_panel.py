@@ -311,11 +311,13 @@ def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -
     if own or by_days:
         offers = {"rows of one day": None} if own == "" else {"": None if own else ""}
     for shown, name in offers.items() if entry.sample is None else ():
-        if say and name:
-            st.caption(f"{capitalised(shown)} may belong together: intervals may be too narrow.")
-        label = f"Count {shown} together" if shown else "Count each row by itself"
-        if st.button(label) and entry.source is not None:
-            read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if say:
+                narrow = f"{capitalised(shown)} may belong together: intervals may be too narrow."
+                st.caption(narrow if shown else "Intervals count clusters.", width="content")
+            label = f"Count {shown} together" if shown else "Count each row by itself"
+            if st.button(label) and entry.source is not None:
+                read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))
 
 
 def draw_other_way_round(entry: OpenFile) -> None:

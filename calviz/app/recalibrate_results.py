@@ -230,7 +230,7 @@ def texts(
     lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
     for m in methods_by_rank(outcome, lead):
-        row = {column.heading: _cell(column, m.key) for column in columns}
+        row = {column.written.heading: _cell(column, m.key) for column in columns}
         change = m.differences.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"

@@ -440,7 +440,7 @@ def threshold(
     in_sample: bool = False,
     prevalence: options.Prevalence = None,
     seed: options.Seed = 0,
-    model: str | None = None,
+    model: tuple[str, ...] = (),
     json_only: options.Outputs,
     label_file: options.LabelFile | None,
     reading: options.ReadingOptions,
@@ -471,25 +471,30 @@ def threshold(
         Instead: choose on this share of the rows (0.5 if there is no split to choose on).
     in_sample
         Or on all rows: none are left to check the promise.
+    model : NAME
+        The models to use, if the file holds several (repeatable); all by default.
     """
     from calviz import at_prevalence, threshold
     from calviz.comparison.guaranteed_thresholds import checked_risks
 
     checked_risks(of, risk, confidence, costs)
-    _, data = options.read_model(file, model, json_only, reading, label_file)
-    with naming(file):
-        data = data if prevalence is None else at_prevalence(data, prevalence)
     how: dict[str, Any] = {"predicted": predicted, "seed": seed, "in_sample": in_sample}
     how |= {"costs": costs, "reduction": reduction}
     how |= {"choose_split": choose_split, "choose_fraction": choose_fraction}
-    with naming(file, options=False):
-        choice = threshold(data, risk, confidence, of, by, **how)
-    words = repr(choice)
-    json_only.write_json(choice.to_dict())
-    if not json_only.quiet:
-        for line in words.splitlines():
-            show(line)
-        if choice.missed and of == ("error",):
-            say("to find more of the rarer class, choose by --of recall or precision, or cost.")
-    elif choice.threshold is None:
-        say(words)
+    records = []
+    for loaded, rows in options.read_models(file, model, json_only, reading, label_file):
+        with naming(file):
+            data = rows if prevalence is None else at_prevalence(rows, prevalence)
+        with naming(file, options=False):
+            choice = threshold(data, risk, confidence, of, by, **how)
+        words = repr(choice)
+        named = {"name": data.name} if len(loaded.models) > 1 else {}
+        records.append(named | choice.to_dict())
+        if not json_only.quiet:
+            for line in words.splitlines():
+                show(line)
+            if choice.missed and of == ("error",):
+                say("to find more of the rarer class, choose by --of recall or precision, or cost.")
+        elif choice.threshold is None:
+            say(words)
+    json_only.write_json(records)

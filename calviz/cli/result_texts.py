@@ -26,17 +26,18 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core import errors, events, words
 from calviz.core.entry_specs import CHECKS, METRICS
-from calviz.core.words import (
-    counted,
-    decimal,
-    from_on,
-    percent,
-    points,
-    seconds_text,
-    terminal_text,
+from calviz.core.words import counted, decimal, percent, points, terminal_text
+from calviz.data.loaded import Loaded, judged_split
+from calviz.verdicts.evaluation import (
+    Evaluation,
+    Written,
+    alone,
+    missing,
+    name_of,
+    precision_words,
+    remarks,
+    value_text,
 )
-from calviz.data.loaded import judged_split
-from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 from calviz.verdicts.miscalibration_checks import unrepeated
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
@@ -97,7 +97,7 @@ def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
     names = [name for name in (file, short_name(evaluation.name) if named else "") if name]
     verdict = "" if evaluation.verdict is None else evaluation.verdict.sentence
     show(": ".join([*names, verdict]), "bold")
-    values = (f"{name_of(r)} {_number(r.value)}" for r in evaluation if r.available)
+    values = (f"{name_of(r)} {value_text(r.key, r.value)}" for r in evaluation if r.available)
     show(f"  {', '.join(values)}")
     _print_worst(evaluation)
 
@@ -187,16 +187,11 @@ def _metric_table(evaluation: Evaluation) -> Table:
     titles += ["of the rows"] if profiled else []
     table = table_of(*titles, left=("of the rows",))
     for r in results:
-        cells = [name_of(r), _number(r.value)]
-        if bars:
-            interval, floor = r.interval, r.noise_floor
-            cells += [
-                f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
-                f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-                words.p_number(floor.p_value) if floor else "",
-            ]
+        name, value, interval, mean, most, p = Written(r, evaluation.verdict).cells().values()
+        cells = [name, value]
+        cells += [interval, f"{mean} ({most})" if mean else "", p] if bars else []
         cells += [precision_words(r)] if profiled else []
-        table.add_row(*map(cell, cells))
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -248,7 +243,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = [choice.more_words, "", ""]
         if choice.kept:
-            threshold, accuracy = from_on(choice.threshold), percent(choice.accuracy)
+            threshold, accuracy = words.from_on(choice.threshold), percent(choice.accuracy)
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gaps = (points(v, plus=True) for v in (s.gap, levels.slices.on_new_rows(s)))
         off = percent(s.score, 2), percent(s.hits, 2), *gaps
@@ -269,7 +264,7 @@ def result_table(
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
-    """Make a table of plain fractions, best bold, the best of those not tied with it italic.
+    """Make a table, best bold, the best of those not tied with it italic.
 
     Parameters
     ----------
@@ -281,15 +276,11 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = table_of(heading, *(name_of(column.written.result) for column in columns), *more)
+    table = table_of(heading, *(column.written.heading for column in columns), *more)
     for row, cells in rows.items():
-        values = (Text(_four(c.number(row)), _MARK_STYLES[c.mark(row)]) for c in columns)
+        values = (Text(c.text(row), _MARK_STYLES[c.mark(row)]) for c in columns)
         table.add_row(Text(short_name(row)), *values, *map(Text, cells))
     return table
-
-
-def _four(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
@@ -348,6 +339,8 @@ def _method_table(
 
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best bold, the best of those not tied with it italic), and the ranks."""
+    from calviz.figures.learning_curve import ModelDifferences
+
     shown = comparison.usual()
     show()
     for note in comparison.alignment.notes:
@@ -358,14 +351,12 @@ def print_models(comparison: ModelComparison) -> None:
     columns = comparison.columns(shown)
     console().print(result_table("model", columns, {m.name: [] for m in comparison if m.ok}))
     show()
-    for metric in comparison.pairs:
-        if metric in shown:
-            best, texts = comparison.ranking(metric)[0], []
-            for name, rank in comparison.ranks(metric).items():
-                apart = comparison.difference(metric, name, best)
-                by = " {} ({} to {})".format(*map(decimal, apart.shown)) if apart else ""
-                texts.append(f"{rank}. {short_name(name)}{by}")
-            show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
+    for metric in (c.key for c in columns if c.key in comparison.pairs):
+        figure = ModelDifferences.compute(comparison, metric=metric)
+        apart = dict(zip(figure.models, map(figure.text, figure.differences), strict=True))
+        ranks = comparison.ranks(metric).items()
+        texts = (f"{rank}. {short_name(name)} {apart.get(name, '')}" for name, rank in ranks)
+        show(f"{figure.label}: {', '.join(map(str.rstrip, texts))}", "dim")
     for text in (*state_words(comparison), where_words(comparison), *map_words(comparison)):
         if text:
             show(text)
@@ -455,7 +446,7 @@ def _board_table(board: Leaderboard) -> Table:
         if board.baseline is not None:
             texts += _against(s, board.baseline)
         table.add_row(
-            cell(short_name(s.method)), *cells, *map(cell, [*texts, seconds_text(s.seconds)])
+            cell(short_name(s.method)), *cells, *map(cell, [*texts, words.seconds_text(s.seconds)])
         )
     return table
 

@@ -142,7 +142,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
     if why := _why_none(comparison):
         return Advice(UNCALIBRATED, (why, rule.reason), given=False)
-    name = comparison.column(str(comparison.criterion)).heading.removesuffix(" (points)")
+    name = comparison.column(str(comparison.criterion)).written.heading.removesuffix(" (points)")
     first = _named_beforehand(comparison, rule, keep_classes)
     candidates = comparison.candidates(keep_classes=keep_classes)
     near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]

@@ -14,7 +14,7 @@ from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
 from calviz.sample.slices import Slice
-from calviz.verdicts.evaluation import Verdict, Written, name_of, quoted, value_text
+from calviz.verdicts.evaluation import Verdict, Written, quoted, value_text
 from calviz.verdicts.sentence import judged, where_off
 
 
@@ -241,7 +241,7 @@ class Compared(Displayed, Generic[R]):
         columns = self.columns(self.usual())
         return Summary(
             title=f"of {words.counted(len(self), self.KIND)}",
-            header=(self.KIND, *(c.heading for c in columns)),
+            header=(self.KIND, *(c.written.heading for c in columns)),
             rows=tuple((k, *(c.text(k) for c in columns)) for k, r in self.results.items() if r.ok),
             notes=tuple(f"{k}: {r.reason}" for k, r in self.results.items() if not r.ok),
         )
@@ -1004,12 +1004,6 @@ class ComparisonColumn:
     def written(self) -> Written:
         """Formatter of the values, all with the same decimals."""
         return Written.column(map(quoted, self.results.values()))
-
-    @property
-    def heading(self) -> str:
-        """Label of the metric, with its unit."""
-        label, unit = name_of(self.written.result), self.written.unit_words
-        return f"{label} ({unit})" if unit else label
 
     def number(self, row: str) -> float:
         """Return the value of a row as it is shown (`calviz.verdicts.evaluation.quoted`); nan if there is none."""

@@ -100,7 +100,9 @@ MODELER = re.compile(r"\$([A-Z]+)[CP]-(.+)")
 RAW = frozenset(("raw", "margin", "margins", "decision"))
 #: Words of which one marks what is said of the rows, afterwards, and for people who say it.
 VERDICTS = frozenset(("verdict", "judgement", "judgment", "decision", "grade", "rating", "assessment"))  # fmt: skip
-PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators"))
+PEOPLE = frozenset(("human", "humans", "expert", "experts", "annotator", "annotators", "rater", "reader", "nurse", "doctor", "physician"))  # fmt: skip
+#: Words for what is a label only if nothing else can be.
+SEX = frozenset(("sex", "gender", "geschlecht", "sexe", "sexo"))
 #: Words for how sure a model or a judge is of what it says.
 SURE = frozenset(("confidence", "conf", "certainty"))
 #: Names of columns with the log-probability of the answer.

@@ -274,7 +274,10 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     possible = [*worded, *(c for c in events_first if c not in worded)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     possible = [c for c in possible if plain(c.name) not in column_names.MODELS] or possible
-    # Such as a reference standard, before the sex.
+    sexes = [c for c in possible if c.words & column_names.SEX or c.classes == {"f", "m"}]
+    sexes = [c for c in sexes if not (c.words | c.classes) & of_scores]
+    possible = [c for c in possible if c not in sexes] or possible
+    # Such as a reference standard, before the region.
     negative = {"neg", *column_names.NO_EVENT_WORDS}
     possible.sort(key=lambda c: not (c.is_called_event or c.classes & negative))
     possible.sort(key=lambda c: first.width <= 2 and _is_far_off(view, c, first))

@@ -24,7 +24,7 @@ from calviz.data.column_names import (
     without_common_words,
     words,
 )
-from calviz.data.format import ReadingOptions, Table, short, span
+from calviz.data.format import Notice, ReadingOptions, Table, short, span
 from calviz.data.roles import ColumnRoles
 
 
@@ -414,6 +414,12 @@ class Loaded:
         """By model, the rows of `left_out` that lack a label only."""
         mask, rows = self.unlabelled, self.left_out.items()
         return {k: d.take(m) for k, d in rows if (m := mask[d.file_rows]).any()}
+
+    @property
+    def telling(self) -> list[Finding]:
+        """The warnings about columns that are no slices because they tell the label."""
+        code = Notice.UNUSED_GROUPS.value
+        return [n for n in self.notices if n.code == code and n.severity == "warning"]
 
     @property
     def offered(self) -> tuple[Reading, ...]:

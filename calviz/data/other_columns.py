@@ -391,8 +391,8 @@ class OtherColumns:
             for kind in kinds:
                 kind.pop(name, None)
             text = (
-                f"'{short(name)}' tells the label better than the scores do, as what is known only afterwards: not used; if it was known "
-                "before, choose the role Group (--group)"
+                f"'{short(name)}' tells the label better than the scores do, as a second label or an outcome does: not used; to slice by it, "
+                "choose the role Group (--group)"
             )
             self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
@@ -497,7 +497,7 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
 # ---- Outcomes by another name
 
 #: A column is an outcome if it tells this share of each class, by the name of a verdict a smaller one, and no score tells so much.
-_TELLS, _VERDICT_TELLS, _SCORE_TELLS = 0.998, 0.8, 0.98
+_TELLS, _VERDICT_TELLS, _SCORE_TELLS = 0.95, 0.8, 0.98
 #: Fewest rows of a class, and of a value on average, and most rows in all, that are looked at.
 _FEWEST_TOLD, _MOST_TOLD = 20, 50_000
 
@@ -519,8 +519,8 @@ def outcomes(
 
     def least(name: str) -> float:
         """The share that a column has to tell: what is said of a row is known after it, and tells more than the score."""
-        said = column_names.VERDICTS | column_names.PEOPLE
-        return max(_VERDICT_TELLS, by_score) if said & {*column_names.words(name)} else _TELLS
+        said = column_names.VERDICTS | column_names.PEOPLE | {"label"}
+        return max(by_score, _VERDICT_TELLS if said & {*column_names.words(name)} else _TELLS)
 
     each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in each if _told(values, y) > least(name)]
@@ -539,7 +539,7 @@ def outcome_as_score(found: ScoreColumns, score: FloatArray, labels: IntArray) -
     if few or found.width > 1 or found.kind == "logits" or np.mean((score >= 0.5) == hit) > 0.9:
         return []
     text = f"'{short(found.columns[0])}' tells nearly every label, but not by a cutoff of 1/2: is it known only afterwards?"
-    return [Notice.SCORE_COLUMNS.finding("warning", text)] * (_told(score, labels) > _TELLS)
+    return [Notice.SCORE_COLUMNS.finding("warning", text)] * (_told(score, labels) > 0.998)
 
 
 def _told(values: Factor | FloatArray, labels: IntArray) -> float:

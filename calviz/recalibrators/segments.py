@@ -698,7 +698,6 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
 
 #: Source of the segment of each row, which depends on no fitted map.
 CODES_SOURCE = '''\
-import re
 __DATES__def {name}_codes(values, cut, dates=False):
     """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
     if isinstance(dates, tuple):

@@ -14,7 +14,7 @@ import pandas as pd
 from calviz.comparison import comparison_results, learning_curves
 from calviz.core import entry_specs, errors, predictions, registry
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, MetricResult
-from calviz.core.words import p_number, share_cell, shorten, signed_points, whole
+from calviz.core.words import share_cell, shorten, signed_points, whole
 from calviz.data import Loaded, ReadingOptions
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
@@ -583,8 +583,9 @@ def check_grades(data: predictions.Dataset, column: str | None) -> None:
         others = ", ".join(errors.shortened(name) for name in data.groups)
         named = f"if one of its group columns ({others}) holds grades, name it with --grades"
         rest = named if others else "add one, such as 'grade'"
+        fit = ", ".join(key for key in PRESETS if key != "credit")
         raise errors.OptionError(
-            f"tests of grades need a column of rating grades, and none of this file looks like one: {rest}."
+            f"tests of grades need a column of rating grades, and none of this file looks like one: {rest}; presets without: {fit}."
         )
 
 
@@ -622,18 +623,9 @@ def written_columns(results: ResultsByKey, verdict: Verdict | None = None) -> pd
 def _row(
     metric: entry_specs.Metric, result: MetricResult, verdict: Verdict | None
 ) -> dict[str, str]:
-    written = Written(result, verdict)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    floor, interval = result.noise_floor, result.interval
     return {
-        "metric": name_of(result) + unit,
-        "value": written.value if result.available else "not available",
-        "95 % interval": ""
-        if interval is None
-        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
-        "noise: mean": "" if floor is None else written.of(floor.mean),
-        "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_number(floor.p_value),
+        **Written(result, verdict).cells(),
+        **({} if result.available else {"value": "not available"}),
         "better": DIRECTION_WORDS[metric.direction],
         "family": metric.family,
         "note": result.note or "" if result.available else result.reason or "undefined.",
@@ -675,8 +667,8 @@ def metric_columns(
     texts: dict[str, list[str]] = {}
     marks: dict[tuple[int, str], comparison_results.Mark] = {}
     for column in columns:
-        texts[column.heading] = [column.cell(row) for row in rows]
+        texts[column.written.heading] = [column.cell(row) for row in rows]
         for number, row in enumerate(rows):
             if (mark := column.mark(row)) is not None:
-                marks[number, column.heading] = mark
+                marks[number, column.written.heading] = mark
     return texts, marks

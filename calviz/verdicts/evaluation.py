@@ -470,17 +470,8 @@ class Evaluation(Displayed):
 
     def summary(self) -> Summary:
         """Summarise the result: the verdict, the metrics with their error bars, and the findings."""
-        rows: list[tuple[str, ...]] = []
-        for r in self:
-            if not r.available:
-                continue
-            w = Written(r, self.verdict)
-            interval = ""
-            if r.interval:
-                interval = f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
-            floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
-            unit = f" ({w.unit_words})" if w.unit_words else ""
-            rows.append((name_of(r) + unit, w.value, interval, floor))
+        each = (Written(r, self.verdict).cells() for r in self if r.available)
+        rows: list[tuple[str, ...]] = [(*cells.values(),)[:4] for cells in each]
         header: tuple[str, ...] = ("metric", "value", "95 % interval", "if calibrated")
         if not any(row[2] or row[3] for row in rows):
             header, rows = header[:2], [row[:2] for row in rows]
@@ -649,6 +640,20 @@ class Written:
     def unit_words(self) -> str:
         """The unit for a label; empty for shares and plain numbers."""
         return "points" if self.unit == "points" else ""
+
+    @property
+    def heading(self) -> str:
+        """Label of the metric, with its unit."""
+        return name_of(self.result) + f" ({self.unit_words})" * bool(self.unit_words)
+
+    def cells(self) -> dict[str, str]:
+        """The metric, its value, interval and noise floor for a table, by heading; empty where there is none."""
+        interval, floor = self.result.interval, self.result.noise_floor
+        ends = [self.of(interval.low, unit=False), self.of(interval.high)] if interval else []
+        texts = {"metric": self.heading, "value": self.value, "95 % interval": " to ".join(ends)}
+        texts["noise: mean"] = self.of(floor.mean) if floor else ""
+        texts["noise: 95 %"] = self.of(floor.q95) if floor else ""
+        return texts | {"p-value": words.p_number(floor.p_value) if floor else ""}
 
     def interval(self, interval: Interval | None) -> str:
         """Write an interval in words."""

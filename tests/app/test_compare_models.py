@@ -69,7 +69,9 @@ def test_the_best_model_is_named_with_those_that_tie():
         "AUROC",
     ]
     assert len(every) > 2 * len(few)
-    assert {"nll", "brier", "ece"} <= set(differences["metric"])
+    assert {"NLL", "Brier score", "ECE"} <= set(differences["metric"])
+    of_ece = differences[differences["metric"] == "ECE"]["difference"].iloc[0]
+    assert re.match(r"−?[\d.]+ points \(95 % CI ", of_ece)
 
 
 def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():

@@ -365,9 +365,12 @@ def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters
         "site",
         "score",
     ]
-    # The same offer where the file is described, and below the verdict, which says why.
+    # The same offer where the file is described, and next to the verdict, before the numbers, which says why.
     (label,) = [b.label for b in app.open("data").button if "rows of one" in b.label]
-    press(app.open("overview"), label)
+    labels = [b.label for b in app.open("overview").button]
+    assert labels.index(label) < labels.index("Recalibrate")
+    assert "may belong together: intervals may be too narrow" in text_of(app)
+    press(app, label)
     assert "rows in 120 clusters" in text_of(quiet(app))
     assert "may belong together" not in text_of(app)
     assert "cluster" in text_of(quiet(app.open("data")))

@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import re
 from pathlib import Path
 from textwrap import wrap
 
@@ -448,7 +449,7 @@ class TestText:
             lines = [part for line in text.splitlines() for part in wrap(line, 80) or [""]]
             assert len(lines) <= 24, text
             assert audit(off)["verdict"] in text
-            for label in ("Accuracy", "ECE", "MCS", "NLL", "Brier score"):
+            for label in ("Accuracy", "ECE (points)", "MCS (points)", "NLL", "Brier score"):
                 assert f"\n{label} " in text
             assert "warning CAL001 " in text
             assert f"--all shows {len(METRICS)} metrics" in lines[-1]
@@ -460,6 +461,7 @@ class TestText:
         assert verdict == audit(off)["verdict"]
         assert 1 <= len(lines) <= 5
         assert lines[0].startswith("  Accuracy ")
+        assert re.search(r", ECE [\d.]+ points, MCS −?[\d.]+ points, NLL 0", lines[0])
         both = run("audit", off, off, "--brief").stdout
         assert both.count(f"{off}: {verdict}") == 2
 

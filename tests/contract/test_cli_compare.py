@@ -1,6 +1,7 @@
 """`calviz compare` and `compare-models`."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -278,8 +279,10 @@ def test_the_models_of_one_file_are_named_by_their_headings_and_need_no_match(tm
     asked = ("compare-models", path, "--models", "p_old,p_new", "--resamples", 20)
     both = run(*asked, "--model", "p_new", "--model", "p_old")
     assert both.exit_code == 0, both.output
-    print(both.output)
     assert "matched" not in both.output
+    # In the units of the sentences: a share in the table is one in the differences, too.
+    assert re.search(r"\nmodel .* ECE \(points\) +MCS \(points\)", both.output)
+    assert re.search(r"\nECE: 1\. .* points \(95 % CI ", both.output)
     apart = [tmp_path / "old.csv", tmp_path / "new.csv"]
     for column, each in enumerate(apart):
         lines = (line.split(",") for line in path.read_text().splitlines())
@@ -550,7 +553,7 @@ def test_dates_that_cannot_be_read_are_not_a_broken_file(tmp_path: Path, dates, 
     assert (code, sentence in stderr, "skip-broken" in stderr) == (2, True, False), stderr
 
 
-@pytest.mark.parametrize("command", ["slices", "over-time"])
+@pytest.mark.parametrize("command", ["slices", "over-time", "threshold"])
 def test_several_models_are_shown_below_each_other_and_are_a_list(command, tmp_path):
     rng = np.random.default_rng(0)
     a, site = rng.uniform(0.1, 0.9, 240), np.arange(240) % 2

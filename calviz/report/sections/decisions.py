@@ -156,7 +156,7 @@ def at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
             "cutoff": f"{cutoff:.3g}",
             "net benefit": words.decimal(c.net_benefit, c.decimals),
             "acted on": words.whole(c.rows["tp"] + c.rows["fp"]),
-            "per 1,000": words.number(per_1000, 2),
+            "per 1,000": words.number(per_1000, 2).removesuffix(".0"),
         }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}

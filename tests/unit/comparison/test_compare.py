@@ -505,7 +505,7 @@ def test_equal_values_are_both_the_best(tied):
 
 def test_a_column_has_one_number_of_decimals_and_its_unit():
     result = column("ece", a=0.012345, b=0.5, none=math.nan)
-    assert result.heading == "ECE (points)"
+    assert result.written.heading == "ECE (points)"
     assert [result.text(row) for row in ("a", "b", "none", "absent")] == ["1.23", "50.00", "–", "–"]
 
 

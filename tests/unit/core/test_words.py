@@ -182,7 +182,11 @@ def test_the_brier_score_of_two_classes_is_the_one_column_form():
     assert (name_of(column), column.value) == ("Brier score", pytest.approx(0.22))
     assert (name_of(both), both.value) == ("Brier score (class sum)", pytest.approx(0.44))
     shown = ComparisonColumn.of("brier", {"a": both})
-    assert (shown.heading, shown.text("a"), shown.written.scale) == ("Brier score", "0.2200", 0.5)
+    assert (shown.written.heading, shown.text("a"), shown.written.scale) == (
+        "Brier score",
+        "0.2200",
+        0.5,
+    )
     wider = calviz.Predictions(probs=np.append(p, np.zeros((3, 1)), axis=1), labels=[0, 1, 1])
     names = [name_of(r) for r in calviz.evaluate(wider, keys)]
     assert names == ["Brier score (binary)", "Brier score"]

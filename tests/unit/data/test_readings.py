@@ -1949,6 +1949,10 @@ def test_that_there_are_no_labels_yet_is_an_answer_where_a_label_is_asked_for():
     columns = {"sex": rng.choice(["F", "M"], N), "age": rng.random(N) + 50, "p_sepsis": P}
     error = asked(columns)
     assert [one.options for one in error.readings] == [{"label": ""}, {"label": "sex"}]
+    # Beside anything else that may be the label, it is not asked for.
+    for score, sexes in (("p", []), ("p_male", ["patient_sex"])):
+        beside = asked({"id": np.arange(N) % 9, "patient_sex": rng.choice(["female", "male"], N), "recid": Y, score: P})  # fmt: skip
+        assert {way.options["label"] for way in beside.ways} == {"", "recid", *sexes}
     (which,) = error.further  # of the classes the score is of
     assert [way.options["label"] for way in error.ways] == ["", "sex", "sex"]
     given = Reading.joined([error.readings[0], which.answers[0]])
@@ -2130,6 +2134,7 @@ def test_pairs_are_proposed_where_each_label_has_one_name_with_its_stem(
         np.where(Y, -P, P),
         np.where(Y, 2, 7),
         np.where(Y, np.where(P > 0.5, "died of it", "died"), "alive"),
+        np.where(np.arange(N) % 30 == 0, 1 - Y, Y),  # a second rater, who nearly always agrees
     ],
 )
 def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is_chosen(
@@ -2145,7 +2150,7 @@ def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is
     assert "rain" in loaded(columns, groups=("*", "rain")).first.to_slice()
     # What people say of a row afterwards, such as a grade, tells less of it, but more than the score.
     grade = np.where(rng.random(N) < 0.1, rng.integers(1, 6, N), np.where(Y, 5, 1))
-    for name, known in (("rubric_grade", False), ("human", False), ("stage", True)):
+    for name, known in (("rubric_grade", False), ("human", False), ("label_2", False), ("stage", True)):  # fmt: skip
         assert (name in loaded(columns | {name: grade}).first.to_slice()) == known
     # It is one of two models where the score does so too, and chance where there are few rows.
     for other in ({"p": np.where(Y, 0.9, 0.1) + P / 100}, {"label": np.where(np.arange(N) < 19, 1, 0)}):  # fmt: skip

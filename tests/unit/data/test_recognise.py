@@ -282,10 +282,7 @@ REFUSED = {
     "label,p_a,p_b\n0,.5,.5\nb,.4,.6\n": ("'0' is none of the classes", ""),
     "outcome,risk\nfoo,.5\nbar,.4\n": ("nothing says which class", ""),
     "foo,bar,p_a,p_b\n0,1,.5,.5\n1,0,.4,.6\n": ("several could be it: foo, bar", ""),
-    "sex,sepsis_24h,p_sepsis\nF,0,.5\nM,1,.6\nF,1,.4\n": (
-        "several could be it: sepsis_24h, sex",
-        "",
-    ),
+    "sex,sepsis_24h,p_sepsis\nF,0,.5\nM,1,.6\nF,1,.4\n": ("is 'sepsis_24h' the true class", ""),
     "label,confidence\n0,.5\n1,.4\n": ("nothing says whether the prediction was right", ""),
     "label,p_a,p_b\n,.5,.5\n1,.4,.6\n": ("1 of 2 rows have no label", "drop-missing"),
     "label,p_a,p_b\n0,-2.5,1.5\n1,.4,.6\n": ("not probabilities", "softmax"),

@@ -298,6 +298,7 @@ def test_json_and_numpy_source_give_the_same_map():
     np.testing.assert_array_equal(loaded.transform(X, columns), mapped)
     program = {}
     exec(own.snippet(), program)
+    assert own.snippet().count("\nimport re\n") == 1
     np.testing.assert_allclose(program["recalibrate"](X, columns), mapped, atol=1e-9)
     frame = pd.DataFrame({"p": X[:, 1], **columns})
     np.testing.assert_allclose(own.transform_frame(frame, "p")["p_calibrated"], mapped[:, 1])

@@ -220,7 +220,10 @@ def test_what_a_preset_is_not_about():
         preset_sections("clinical", Subject(Sample.of(p)))
     score, hit, _ = rated(50)
     two = calviz.Predictions(probs=score, labels=hit)
-    with pytest.raises(OptionError, match="need a column of rating grades"):
+    with pytest.raises(
+        OptionError,
+        match=r"need a column of rating grades.*; presets without: default, one-page, clinical, full",
+    ):
         preset_sections("credit", Subject(Sample.of(two)))
     with pytest.raises(OptionError, match="no preset 'legal'; known: default, one-page"):
         preset_sections("legal")
@@ -282,8 +285,14 @@ def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
             ["--grades", "a"],
             "--grades chooses a column for a report; add --html, --markdown or --pdf.",
         ),
-        (["--preset", "credit", "--html", "x.html"], "add one, such as 'grade'."),
-        (["--sections", "grades", "--html", "x.html"], "add one, such as 'grade'."),
+        (
+            ["--preset", "credit", "--html", "x.html"],
+            "add one, such as 'grade'; presets without: default",
+        ),
+        (
+            ["--sections", "grades", "--html", "x.html"],
+            "add one, such as 'grade'; presets without: default",
+        ),
     ],
 )
 def test_what_cannot_be_decided_is_said(tmp_path, options, words):
