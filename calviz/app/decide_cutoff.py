@@ -317,8 +317,7 @@ def _two_classes(sample: Sample, name: str) -> Sample:
     """Return the class that is decided on against the rest, which takes little memory."""
     # Of a profile, `events` says that it has no rows.
     events = sample.scored if sample.data.cells is None else sample.events
-    index = sample.reduction.class_index(sample.data)
-    names = ("the rest", sample.data.class_names[index])
+    names = ("the rest", sample.data.class_names[sample.reduction.class_index(sample.data)])
     names = names if names[0] != names[1] else ("all others", names[1])
     data = Predictions(
         probs=events.score,

@@ -431,8 +431,7 @@ def explore_confusion(settings: Settings, *, in_order: bool = False) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         colours: By = session.choose_one("Colour by share", BY, key="confusion-by")
         chosen = _chosen_classes(figure, settings)
-    description = words.keep_units_together(figure.reading())
-    st.markdown(md(capitalised(description), 600))
+    st.markdown(md(capitalised(words.keep_units_together(figure.reading())), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:
         _matrix(figure, sorted(chosen or figure.usual) if in_order else chosen, colours)

@@ -114,8 +114,7 @@ def westfall_young(
     p = np.empty(statistics.shape)
     for t, row in enumerate(statistics):
         p[t] = (count - np.searchsorted(ordered[t], _rounded(row), side="left")) / count
-    weighted = p / weights[:, None]
-    return p[:, 0], np.maximum(_step_down(-weighted), p[:, 0])
+    return p[:, 0], np.maximum(_step_down(-p / weights[:, None]), p[:, 0])
 
 
 def max_t(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -260,8 +260,7 @@ class _Answered:
 
     def question(self) -> tuple[str, Factor]:
         """The name of the column of questions, and the question of each row."""
-        given = self.options.cluster_column or self.table.cluster
-        name = self.named(given, QUESTIONS)
+        name = self.named(self.options.cluster_column or self.table.cluster, QUESTIONS)
         if name is None or name == self.options.answers:
             raise InputError(
                 f"no column says which question a row answers ({known_columns(tuple(self.columns))})",

@@ -398,8 +398,7 @@ def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Find
     if not texts:
         return list(answers), []
     values = np.array([a.confidence for a in answers])
-    without_unit = np.array([a.without_unit for a in answers])
-    values, findings = settled(values, without_unit)
+    values, findings = settled(values, np.array([a.without_unit for a in answers]))
     correct = np.array([a.correct for a in answers])
     compared = any(a.answer is not None for a in answers)
     # Where answers are compared, one without a confidence counts too.

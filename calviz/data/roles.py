@@ -364,8 +364,7 @@ def follows(score: FloatArray, hit: BoolArray) -> float:
     if hits + misses < FEWEST_ROWS or not hits or not misses:
         return 0.0
     _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    ranks = (last - (count - 1) / 2)[place]
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
     n = hits + misses
     ties = float((count**3 - count).sum()) / (n * (n - 1))
     variance = hits * misses / 12 * (n + 1 - ties)
@@ -449,8 +448,7 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
         block = logits[rows]
         if not np.isfinite(block).all():
             return "which are not all finite"
-        difference = softmax(block) - probs[rows]
-        largest = max(largest, float(np.abs(difference).max()))
+        largest = max(largest, float(np.abs(softmax(block) - probs[rows]).max()))
     return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
 
 
@@ -568,8 +566,7 @@ class Problem:
         low, high = float(self.array.min()), float(self.array.max())
         if low < 0 or high > 1 + 1e-6 or np.isnan(low):
             return
-        sums = self.array.sum(axis=1, dtype=np.float64)
-        if np.abs(sums - 1).max() < 1e-3:
+        if np.abs(self.array.sum(axis=1, dtype=np.float64) - 1).max() < 1e-3:
             raise InputError(
                 "the scores are declared as logits, but all lie in [0, 1] and every row sums to 1: "
                 "they are probabilities",

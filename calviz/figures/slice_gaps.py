@@ -313,8 +313,7 @@ class FeatureGap(Figure):
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
         x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
-        ends = [(s.gap, *s.interval) for s in of]
-        gap, low, high = 100 * np.array(ends).reshape(-1, 3).T
+        gap, low, high = 100 * np.array([(s.gap, *s.interval) for s in of]).reshape(-1, 3).T
         fill = palette.glaze(palette.blue, 0.18)
         traces = [
             area(x, low, high, fill, name="95 % interval"),

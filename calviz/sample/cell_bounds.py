@@ -218,8 +218,7 @@ def _ranked(table: CellTable) -> _RankedCells:
 
 def of_area(sample: Sample, _: object) -> float:
     """Bound of the area under the risk-coverage curve: in a cell, the risk lies between those with hits first and with misses first."""
-    table = sample.top_label.view(cell_table)
-    rows, errors, hits, misses, several = _ranked(table)
+    rows, errors, hits, misses, several = _ranked(sample.top_label.view(cell_table))
     with np.errstate(invalid="ignore"):
         least = np.where(rows + hits > 0, errors / (rows + hits), 1.0)
         most = np.where(rows + misses > 0, (errors + misses) / (rows + misses), 0.0)

@@ -245,8 +245,7 @@ def _grouped(frame: Any, layout: ProfileColumns) -> Any:
     if frame.implementation.is_polars():
         return _streamed(frame, layout)
     table = cells_of(frame, layout).collect("polars").to_native()
-    several = bool((table["low"] != table["high"]).any())
-    if not several or (table["key"] < 0).any():
+    if not (table["low"] != table["high"]).any() or (table["key"] < 0).any():
         return table
     if table["n"].sum() > FEW_SCORES and not has_few_scores(frame, layout):
         return table

@@ -352,8 +352,7 @@ def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     """Rows by the score of the positive class; the other class has 1 minus the score, unless it has a column of its own."""
     label = nw.col(layout.label)
     hit, known = _hit_and_known(layout)
-    column = nw.col(layout.scores[-1])
-    positive = column.cast(nw.Float64)
+    positive = nw.col(layout.scores[-1]).cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]
     faults += [(missing(positive), -3), (~inside(positive), -4)]
     if len(layout.scores) == 1:
@@ -523,8 +522,7 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> nw.L
     shifted = [(v - nw.col(f"{_LOGITS_PREFIX}top")) + (v - v) for v in z]
     frame = frame.with_columns(**dict(zip(layout.logs, shifted, strict=True)))
     shifted = [nw.col(name) for name in layout.logs]
-    powers = [v.exp() for v in shifted]
-    frame = frame.with_columns(**dict(zip(names, powers, strict=True)))
+    frame = frame.with_columns(**dict(zip(names, [v.exp() for v in shifted], strict=True)))
     frame = frame.with_columns(**{f"{_LOGITS_PREFIX}sum": tree(z)})
     total = nw.col(f"{_LOGITS_PREFIX}sum")
     shares = [v / total for v in z]

@@ -154,8 +154,7 @@ def _loads(text: bytes) -> Any:
     value = json.loads(text.decode())
     if b"\\u" in text:
         # A lone surrogate ("\ud800") cannot be shown or saved.
-        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        value = json.loads(repaired)
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return value
 
 
