@@ -368,10 +368,9 @@ def explore_grades(
 def choose_grades(data: Dataset) -> str | None:
     """Draw the choice of the column of grades, the recognised ones first; return it, or None."""
     recognised = cutoff_and_grades.grade_columns(data)
-    others = cutoff_and_grades.possible_grade_columns(data)
     return st.selectbox(
         "Column of rating grades",
-        dict.fromkeys((*recognised, *others)),
+        dict.fromkeys((*recognised, *cutoff_and_grades.possible_grade_columns(data))),
         index=0 if recognised else None,
         placeholder="no column looks like grades; choose one",
         key=GRADES_KEY,

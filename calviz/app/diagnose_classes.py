@@ -203,9 +203,8 @@ def draw_table(
     if "outside" in columns:
         # However near the range a class is, it is not outside by 0.
         decimals["outside"] = decimals_for(*shown["outside"].dropna(), figures=1)
-    table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
     screen.table(
-        table,
+        tables_and_cards.with_signs(shown.loc[order, columns], decimals),
         most=420,
         placeholder="–",
         alt="All classes",
@@ -254,10 +253,9 @@ def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
 
 
 def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
-    ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
     return [
         "" if np.isnan(a) or np.isnan(b) else f"{_fixed(a, digits)} to {_fixed(b, digits)}"
-        for a, b in ends
+        for a, b in zip(low.to_numpy(), high.to_numpy(), strict=True)
     ]
 
 
@@ -357,9 +355,8 @@ def drill_down(frame: pd.DataFrame, settings: Settings, *, rare: bool) -> None:
 def _links_for_class(settings: Settings, index: int, name: str) -> None:
     """Offer to show one class on the other pages: first a button that sets the reduction, then links to the pages."""
     reduction = settings.reduction
-    chosen = settings.whole.class_names[index]
     if reduction.kind == "positive" or (
-        reduction.kind == "class" and reduction.class_name == chosen
+        reduction.kind == "class" and reduction.class_name == settings.whole.class_names[index]
     ):
         with st.container(horizontal=True):
             for key in ("reliability", "cumulative", "metrics"):

@@ -318,8 +318,7 @@ def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricRes
     if (measured := comparison[method].metrics.get(key)) is not None:
         return measured
     how: dict[str, Any] = {"bins": comparison.bins, "scheme": comparison.scheme}
-    after = outcome.calibrated(method)
-    return evaluate(after, [key], reduction=outcome.reduction, **how)[key]
+    return evaluate(outcome.calibrated(method), [key], reduction=outcome.reduction, **how)[key]
 
 
 @dataclass(frozen=True)

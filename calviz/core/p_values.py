@@ -312,9 +312,8 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
         return 1.0
     centred = drawn - drawn.mean()
     variance = centred @ centred / (drawn.size - 1) * (1 + 1 / drawn.size)
-    third = np.mean(centred * centred**2)
     # Tolerates the rounding of another order of summation.
-    return float(above(value - 1e-12, drawn.mean(), variance, third))
+    return float(above(value - 1e-12, drawn.mean(), variance, np.mean(centred * centred**2)))
 
 
 def draws(

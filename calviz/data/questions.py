@@ -394,8 +394,7 @@ def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Find
     InputError
         If no answer has any.
     """
-    texts = [j for j, a in enumerate(answers) if a.without_unit or a.text]
-    if not texts:
+    if not any(a.without_unit or a.text for a in answers):
         return list(answers), []
     values = np.array([a.confidence for a in answers])
     values, findings = settled(values, np.array([a.without_unit for a in answers]))

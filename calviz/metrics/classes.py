@@ -138,8 +138,7 @@ class _RankedColumns(NamedTuple):
         out = np.abs(np.tile(self.end, b) - per_cell)
         filled = np.flatnonzero(per_cell)
         if filled.size:
-            largest = np.maximum.reduceat(gap, cell_start[filled])
-            out[filled] = np.maximum(out[filled], largest)
+            out[filled] = np.maximum(out[filled], np.maximum.reduceat(gap, cell_start[filled]))
         return np.asarray(out.reshape(b, g) / n)
 
 

@@ -396,14 +396,13 @@ def _top_label(layout: ProfileColumns) -> _RowExpressions:
     in_range = inside(top) & inside(lowest)
     sums_to_one = (total - 1).abs() <= ROW_SUM_TOLERANCE
     wrong = (label.is_null(), ~known, missing(total), ~in_range, ~sums_to_one)
-    faults = tuple((fault, -code) for code, fault in enumerate(wrong, start=1))
     return _RowExpressions(
         top,
         best == index,
         true,
         squares + 1.0 - true * 2.0,
         known & in_range & sums_to_one,
-        faults,
+        tuple((fault, -code) for code, fault in enumerate(wrong, start=1)),
         {f"{_PREFIX}{name}": column for name, column in helpers.items()},
         of_true([nw.col(name) for name in layout.logs]) if layout.logs else None,
     )

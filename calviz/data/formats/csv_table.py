@@ -605,13 +605,12 @@ def open_csv(source: Source) -> CsvTable:
     matches = map(_NAMES_MISSING.fullmatch, dialect.names)
     classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
-    columns = tuple(
-        replace(_column(name, column, dialect.decimal_comma, classes), unit=unit)
-        for name, column, unit in zip(dialect.names, cells, units, strict=True)
-    )
     return CsvTable(
         format=dialect.described,
-        columns=columns,
+        columns=tuple(
+            replace(_column(name, column, dialect.decimal_comma, classes), unit=unit)
+            for name, column, unit in zip(dialect.names, cells, units, strict=True)
+        ),
         named=dialect.header,
         notices=notices,
         source=source,
