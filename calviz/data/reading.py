@@ -554,10 +554,8 @@ def _means(loaded: Loaded) -> str:
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
     """Build a model of each signal of confidence in the most frequent answer to each question."""
-    made = by_question(table, options)
-    read = {
-        n: of_table(t, replace(made.options, scores=(n,)), name=n) for n, t in made.tables.items()
-    }
+    tables, options = by_question(table, options)
+    read = {n: of_table(t, replace(options, scores=(n,)), name=n) for n, t in tables.items()}
     return _together(read, tuple(read), name)
 
 
