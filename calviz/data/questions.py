@@ -87,8 +87,7 @@ class Questions:
             return scores
         first = self.starts[:-1]
         weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, first), self.counts))
-        shares: FloatArray = weights / np.repeat(np.add.reduceat(weights, first), self.counts)
-        return shares
+        return weights / np.repeat(np.add.reduceat(weights, first), self.counts)
 
     def top_choices(self, name: str) -> tuple[FloatArray, BoolArray]:
         """Probability of each question's top choice (the first one of ties), and whether it is right, shape (n,) each."""

@@ -193,8 +193,7 @@ def _log_format(source: Source) -> Format | None:
 def facts_in(table: Table) -> bytes | None:
     """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
     schema = getattr(table, "schema", None)
-    facts: bytes | None = (getattr(schema, "metadata", None) or {}).get(KEY)
-    return facts
+    return (getattr(schema, "metadata", None) or {}).get(KEY)
 
 
 def profile_in(table: Table, text: bytes) -> Profile:

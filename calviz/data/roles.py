@@ -256,8 +256,7 @@ class TableView:
     def best(self, scores: ScoreColumns) -> npt.NDArray[Any]:
         """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
         values = np.nan_to_num(_stacked(self.columns(scores)), nan=-np.inf)
-        out: npt.NDArray[Any] = np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
-        return out
+        return np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""
@@ -305,8 +304,7 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
     fits = np.count_nonzero(np.abs(sums - 1) <= SUM_SLACK, axis=0)
     rows = np.count_nonzero(~np.isnan(sums), axis=0)
-    nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
-    return nearly_all
+    return (rows > 0) & (fits > 0.9 * rows)
 
 
 def sum_to_one(columns: Sequence[Column]) -> bool:

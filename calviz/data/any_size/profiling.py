@@ -257,8 +257,7 @@ def _streamed(frame: Any, layout: ProfileColumns) -> Any:
 
     def table(*, by_score: bool) -> pl.DataFrame:
         cells = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
-        native: pl.DataFrame = cells.to_native()
-        return native
+        return cells.to_native()
 
     # Logits are held in memory together with the probabilities made from them.
     columns = len(layout.scores) + len(layout.logits)
