@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from calviz.core import errors
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.errors import CalvizError, InputError, lines_of, needs, shortened
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
@@ -543,8 +543,7 @@ def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_
     known, score = batch["known"], batch["score"]
     if known.null_count() or not known.all() or score.null_count():
         raise _LeftToEngine
-    hit: BoolArray = batch["hit"].to_numpy()
-    misses, hits = BinaryEvents(score.to_numpy(), hit).by_hit()
+    misses, hits = BinaryEvents(score.to_numpy(), batch["hit"].to_numpy()).by_hit()
     return _block(misses, False, single, losses), _block(hits, True, single, losses)
 
 
