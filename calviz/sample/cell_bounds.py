@@ -117,7 +117,10 @@ def mixed_cells(sample: Sample) -> CellTable:
 
 
 def cuts_inside(table: CellTable, bins: int) -> tuple[IntArray, BoolArray]:
-    """Where `calviz.core.events.equal_mass_edges` cuts the rows: the cell of the last row before each cut, and whether the cut may be inside it."""
+    """Where `calviz.core.events.equal_mass_edges` cuts the rows, shape (cuts,) each.
+
+    The cell of the last row before each cut, and whether the cut may be inside it.
+    """
     rows = np.cumsum(table.hits + table.misses)
     ranks = np.unique(ends_of_bins(int(rows[-1]), bins))
     ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
