@@ -40,8 +40,7 @@ def compare(chosen: Settings) -> None:
                     st.markdown(md(below, 1_000))
             _say_where(comparison, metric, chosen)
             models_compared.draw_notes(comparison)
-            usual = comparison.usual(*filter(None, [metric]))
-            models_compared.draw_metrics(comparison, usual)
+            models_compared.draw_metrics(comparison, comparison.usual(*filter(None, [metric])))
             if metric is not None:
                 models_compared.draw_differences(comparison, metric)
             rows_shown.draw_selection_by_model(chosen)

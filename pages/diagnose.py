@@ -134,8 +134,7 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
     )
     with session.computing(chosen, f"Fitting a curve to {chosen.row_count} …") as sample:
         curve = sample.view(CalibrationCurve.compute, curve=kind)
-    description = keep_units_together(curve.reading())
-    st.markdown(md(capitalised(description), 1_000))
+    st.markdown(md(capitalised(keep_units_together(curve.reading())), 1_000))
     screen.chart(curve, key="reliability.curve", filename="calibration-curve")
 
 

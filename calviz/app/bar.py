@@ -437,9 +437,8 @@ def _prevalence(data: Dataset, requests: _Requests) -> float | None:
         return None
     if "prevalence" in requests:
         st.session_state["prevalence"] = _rate(requests["prevalence"])
-    name = md(shorten(data.class_names[1], 30))
     percent = st.number_input(
-        f"At a prevalence of '{name}' of (%)",
+        f"At a prevalence of '{md(shorten(data.class_names[1], 30))}' of (%)",
         value=None,
         placeholder="as in the file",
         key="prevalence",
@@ -541,8 +540,7 @@ def _slice(data: Dataset, requests: _Requests) -> Where:
             conditions += _choose_days(data, value_key, requests)
             continue
         # A second condition offers only values that occur in the rows of the first one.
-        mask = rows_where(data, tuple(conditions))
-        values = session.conditional_values(data, column, mask)
+        values = session.conditional_values(data, column, rows_where(data, tuple(conditions)))
         label = f"Rows where {shorten(column, 30)} is"
         value = _choose(label, value_key, values, requests, words=_value_words)
         conditions.append((column, value))

@@ -144,8 +144,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         rows = replace(settings, checking=("map", result.rows))
-        sentence = keep_units_together(before.sentence)
-        st.markdown(f"Before recalibration: {md(sentence, 1_000)}")
+        st.markdown(f"Before recalibration: {md(keep_units_together(before.sentence), 1_000)}")
         draw_rows_words(result, same=same_curve(*curves))
     others += _others(rows, figure, curves_of, more)
     others += _pinned(settings, ranking, when(method, "before"))
@@ -406,7 +405,6 @@ def draw_coverage_table(figure: RiskCoverage, before: RiskCoverage | None = None
         columns["interval before"] = [_interval(c) for c in then]
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
-    share = st.column_config.NumberColumn(format="%.1f %%")
     screen.table(
         columns,
         alt="Accuracy at some coverages",
@@ -414,7 +412,7 @@ def draw_coverage_table(figure: RiskCoverage, before: RiskCoverage | None = None
             "rows kept": count,
             "referred": count,
             "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
-            "accuracy": share,
+            "accuracy": st.column_config.NumberColumn(format="%.1f %%"),
             "threshold before": st.column_config.NumberColumn(f"before: {sign}", format="%.4f"),
             "accuracy before": st.column_config.NumberColumn("before: accuracy", format="%.1f %%"),
             "interval before": st.column_config.TextColumn("before: 95 % interval"),

@@ -316,8 +316,7 @@ def _two_classes(sample: Sample, name: str) -> Sample:
     """Return the class that is decided on against the rest, which takes little memory."""
     # Of a profile, `events` says that it has no rows.
     events = sample.scored if sample.data.cells is None else sample.events
-    index = sample.reduction.class_index(sample.data)
-    names = ("the rest", sample.data.class_names[index])
+    names = ("the rest", sample.data.class_names[sample.reduction.class_index(sample.data)])
     names = names if names[0] != names[1] else ("all others", names[1])
     data = Predictions(
         probs=events.score,
@@ -368,10 +367,9 @@ def explore_grades(
 def choose_grades(data: Dataset) -> str | None:
     """Draw the choice of the column of grades, the recognised ones first; return it, or None."""
     recognised = cutoff_and_grades.grade_columns(data)
-    others = cutoff_and_grades.possible_grade_columns(data)
     return st.selectbox(
         "Column of rating grades",
-        dict.fromkeys((*recognised, *others)),
+        dict.fromkeys((*recognised, *cutoff_and_grades.possible_grade_columns(data))),
         index=0 if recognised else None,
         placeholder="no column looks like grades; choose one",
         key=GRADES_KEY,

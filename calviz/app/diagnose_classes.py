@@ -203,9 +203,8 @@ def draw_table(
     if "outside" in columns:
         # However near the range a class is, it is not outside by 0.
         decimals["outside"] = decimals_for(*shown["outside"].dropna(), figures=1)
-    table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
     screen.table(
-        table,
+        tables_and_cards.with_signs(shown.loc[order, columns], decimals),
         most=420,
         placeholder="–",
         alt="All classes",
@@ -254,10 +253,9 @@ def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
 
 
 def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
-    ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
     return [
         "" if np.isnan(a) or np.isnan(b) else f"{_fixed(a, digits)} to {_fixed(b, digits)}"
-        for a, b in ends
+        for a, b in zip(low.to_numpy(), high.to_numpy(), strict=True)
     ]
 
 
@@ -357,9 +355,8 @@ def drill_down(frame: pd.DataFrame, settings: Settings, *, rare: bool) -> None:
 def _links_for_class(settings: Settings, index: int, name: str) -> None:
     """Offer to show one class on the other pages: first a button that sets the reduction, then links to the pages."""
     reduction = settings.reduction
-    chosen = settings.whole.class_names[index]
     if reduction.kind == "positive" or (
-        reduction.kind == "class" and reduction.class_name == chosen
+        reduction.kind == "class" and reduction.class_name == settings.whole.class_names[index]
     ):
         with st.container(horizontal=True):
             for key in ("reliability", "cumulative", "metrics"):
@@ -431,8 +428,7 @@ def explore_confusion(settings: Settings, *, in_order: bool = False) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         colours: By = session.choose_one("Colour by share", BY, key="confusion-by")
         chosen = _chosen_classes(figure, settings)
-    description = words.keep_units_together(figure.reading())
-    st.markdown(md(capitalised(description), 600))
+    st.markdown(md(capitalised(words.keep_units_together(figure.reading())), 600))
     picture, pairs = st.columns([6, 5], gap="small")
     with picture:
         _matrix(figure, sorted(chosen or figure.usual) if in_order else chosen, colours)

@@ -321,8 +321,7 @@ def _styled(tested: Slices, rows: slice, pinned: Overlay[FloatArray] | None) -> 
         for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.gap, s.interval) for s in shown]
-    pictures = screen.picture_column(gaps, row=_row_height(shown))
-    frame.insert(3, screen.PICTURE_COLUMN, pictures)
+    frame.insert(3, screen.PICTURE_COLUMN, screen.picture_column(gaps, row=_row_height(shown)))
     if pinned is not None:
         frame.insert(3, "pinned", pinned.content[rows])
     formats: Any = {

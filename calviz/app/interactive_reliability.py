@@ -127,8 +127,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
     ticked = [i for i, b in enumerate(figure.bin) if chosen and chosen.first <= b <= chosen.last]
 
     def picked() -> None:
-        at = st.session_state[key].selection.rows
-        bins = [int(frame["bin"].iloc[i]) for i in at]
+        bins = [int(frame["bin"].iloc[i]) for i in st.session_state[key].selection.rows]
         selection.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
     listed = _listed(frame, figure, settings)

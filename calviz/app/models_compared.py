@@ -242,8 +242,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
         return lambda job: compare_models.after_map(result, whole, where=settings.where)
 
     title = f"Fitting a map to each of {of_all}"
-    after: ModelComparison | None = LongWork(MAP_PLACE, key, title, add_map, TO_MAP).draw().result
-    return after or result
+    return LongWork(MAP_PLACE, key, title, add_map, TO_MAP).draw().result or result
 
 
 def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:

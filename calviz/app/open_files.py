@@ -437,8 +437,7 @@ def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
     exceeded = None
     while len(files) > 1 and (limit := _exceeded_limit(files)) is not None:
         exceeded = limit
-        oldest = next(key for key in files if key != keep)
-        closed.append(files.pop(oldest).title)
+        closed.append(files.pop(next(key for key in files if key != keep)).title)
     if exceeded is None:
         return None
     names = ", ".join(f"'{shorten(title)}'" for title in closed[:3])

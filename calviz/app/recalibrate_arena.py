@@ -38,8 +38,7 @@ _WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
 def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
-    way = session.choose_one("What competes", _WAYS, key="arena-of")
-    if way == "kept":
+    if session.choose_one("What competes", _WAYS, key="arena-of") == "kept":
         saved = open_saved_results()
         if saved is None:
             return

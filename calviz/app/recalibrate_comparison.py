@@ -267,14 +267,9 @@ class ComparisonOutcome:
             return settings.whole
         return self.data if len(self.rows.pairs) == 1 else self.calibrated(UNCALIBRATED)
 
-    def leaves_others(self, method: str) -> bool:
-        """Whether it is the map of a slice and leaves other rows as they are."""
-        comparison = self.comparison
-        return comparison[method].is_of_slice and "others" not in comparison.slice_options
-
     def in_slice(self, method: str) -> Self:
         """The same of the evaluation rows that the map of a slice changes; itself for a map that changes others too."""
-        if not self.leaves_others(method):
+        if not self.comparison[method].is_of_slice or "others" in self.comparison.slice_options:
             return self
         both = {key: self.calibrated(key) for key in (UNCALIBRATED, method)}
         rows = rows_of_slice(self.comparison, both[UNCALIBRATED])
@@ -318,8 +313,7 @@ def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricRes
     if (measured := comparison[method].metrics.get(key)) is not None:
         return measured
     how: dict[str, Any] = {"bins": comparison.bins, "scheme": comparison.scheme}
-    after = outcome.calibrated(method)
-    return evaluate(after, [key], reduction=outcome.reduction, **how)[key]
+    return evaluate(outcome.calibrated(method), [key], reduction=outcome.reduction, **how)[key]
 
 
 @dataclass(frozen=True)

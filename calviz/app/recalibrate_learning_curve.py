@@ -91,10 +91,9 @@ def stopped_words(job: Job) -> str:
     curve = job.result
     if curve is None or not curve.methods:
         return "Stopped before a fit was finished: there is nothing to show yet."
-    most = max(p.rows for p in curve.points)
     return (
         f"Stopped after {job.done:,} of {job.total:,} fits: the curves show what was finished, up to "
-        f"{most:,} of {curve.fit.rows:,} labels."
+        f"{max(p.rows for p in curve.points):,} of {curve.fit.rows:,} labels."
     )
 
 

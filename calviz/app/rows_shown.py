@@ -308,7 +308,7 @@ def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFram
     present = np.flatnonzero(mass)
     own = (sums(selected, weights * values)[present] for values in (events.score, events.hit))
     score, observed = (total / mass[present] for total in own)
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "value": np.asarray(factor.levels, dtype=object)[present],
             "rows": count[present].round().astype(int),
@@ -318,8 +318,7 @@ def spread(factor: Factor, indices: IntArray, settings: Settings) -> pd.DataFram
             "observed": observed,
             "gap": 100 * (score - observed),
         }
-    )
-    return frame.sort_values("rows", ascending=False, kind="stable")
+    ).sort_values("rows", ascending=False, kind="stable")
 
 
 # ---- Rows worth looking at

@@ -671,8 +671,7 @@ class Outputs:
         if self.json is not None:
             from calviz.report.json_results import to_json
 
-            many = record if isinstance(record, list) else [record]
-            first, *others = map(_stamped, many)
+            first, *others = map(_stamped, record if isinstance(record, list) else [record])
             write(to_json([first, *others] if others else first), self.json)
 
     def write(self, report: Report) -> None:

@@ -89,8 +89,7 @@ def find(
     by_folder = len({file.parent for file, _ in files if file.suffix.lower() not in _OWN}) > 1
     for file, root in files:
         source = Source(file)
-        head = source.head(4096)
-        if head.startswith(SIGNATURE) or file.suffix.lower() in SUFFIXES:
+        if source.head(4096).startswith(SIGNATURE) or file.suffix.lower() in SUFFIXES:
             benchmark, members = members_of(file)
             playable += [Playable(*names, path=file, benchmark=benchmark) for names in members]
         elif (read_already := results_in(source)) is not None:
@@ -426,8 +425,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
 
 def _local(h5py: Any, group: Any, name: str) -> Any:
     """Return a member of the file itself; links are refused."""
-    kind = group.get(name, getlink=True)
-    if not isinstance(kind, h5py.HardLink):
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise InputError(
             f"'{shortened(name)}' is a link", remedy="copy the data set into this file"
         )

@@ -116,8 +116,7 @@ def compare_models(
         if stop is not None and stop():
             results[name] = ModelResult(name, reason="stopped before it was evaluated.")
             continue
-        given = (samples or {}).get(name)
-        results[name] = _model_result(name, data, given, keys, first, ci)
+        results[name] = _model_result(name, data, (samples or {}).get(name), keys, first, ci)
         if progress is not None:
             progress(name, done, len(aligned.models))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)

@@ -25,8 +25,7 @@ from calviz.data import loaded
 from calviz.data.format import ReadingOptions
 from calviz.data.loaded import Loaded
 from calviz.recalibrators.base import check_two_classes, load_map, numbers_in
-from calviz.recalibrators.composition import written_where
-from calviz.recalibrators.segments import chosen_names, in_rows
+from calviz.recalibrators.segments import Condition, chosen_names, in_rows
 from calviz.sample import losses
 from calviz.sample.sample import AnyRows, Sample, dataset_of, rows_where
 
@@ -625,7 +624,8 @@ def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> A
         )
     spec.check(options)
     if isinstance(where := options.get("where"), Mapping) and where:
-        options = {**options, "where": written_where(data, where)}
+        written = [Condition.written(name, str(value)) for name, value in where.items()]
+        options = {**options, "where": [c.dated_as(data).to_dict() for c in written]}
     logits = isinstance(data, Predictions) and data.logits is not None
     return spec.make(input="logits" if logits else "probabilities", **options)
 

@@ -293,8 +293,7 @@ def threshold(
         data = predictions.with_group(data, by, Factor.of(reduce(lambda a, b: a + ", " + b, texts)))
     numbers = np.flatnonzero(is_predicted(data, predicted)) if predicted else np.arange(data.n)
     data = data.take(numbers) if predicted else data
-    division = Division(choose_split, None, choose_fraction, None, seed, in_sample)
-    divided = division.told(data)
+    divided = Division(choose_split, None, choose_fraction, None, seed, in_sample).told(data)
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:

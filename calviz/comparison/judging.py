@@ -492,9 +492,8 @@ class Judged(metric_results.Displayed):
         k, seen = int(stratum.max()) + 1, self.looked
         n = np.bincount(stratum[seen], minlength=k)
         share = (np.bincount(stratum[seen], self.human[seen], minlength=k) + HALF) / (n + 2 * HALF)
-        spread = np.sqrt(share * (1 - share))
         chances = corrected_rates.chances_with_sum(
-            spread, np.bincount(stratum[free], minlength=k), rows
+            np.sqrt(share * (1 - share)), np.bincount(stratum[free], minlength=k), rows
         )
         chance = ((1 - ALIKE) * chances + ALIKE * rows / free.size)[stratum]
         # Systematic sampling in random order: exactly so many rows, each with its chance.

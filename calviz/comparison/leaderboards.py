@@ -504,8 +504,7 @@ def winrates(scores: FloatArray, entered: BoolArray) -> FloatArray:
     """
     others = entered.sum(axis=1, keepdims=True) - 1
     won = beats(scores, entered).sum(axis=2)
-    played = entered & (others > 0)
-    return np.where(played, won / np.maximum(others, 1), np.nan)
+    return np.where(entered & (others > 0), won / np.maximum(others, 1), np.nan)
 
 
 def beats(scores: FloatArray, entered: BoolArray) -> BoolArray:
@@ -564,8 +563,7 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
     flat = wins.reshape(-1, k, k).astype(np.float64)
     if k < 2:
         return np.full(wins.shape[:-1], MEAN)
-    unconnected = ~_connected(flat)
-    flat[unconnected] += 0.5 * (1 - np.eye(k))
+    flat[~_connected(flat)] += 0.5 * (1 - np.eye(k))
     theta = np.zeros((flat.shape[0], k))
     if start is not None:
         theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE

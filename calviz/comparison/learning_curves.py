@@ -68,8 +68,7 @@ def learning_curve(
     if data.cells is not None:
         raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
     specs = entry_specs.RECALIBRATORS.chosen(methods, options or {})
-    how = Division(fit_split, eval_split, fit_fraction, seed=seed, by_time=by_time)
-    rows = how.rows(data)
+    rows = Division(fit_split, eval_split, fit_fraction, seed=seed, by_time=by_time).rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
         # Six numbers of rows at equal ratios. Two digits are easier to read; the last size is exactly all rows.

@@ -172,9 +172,8 @@ class PairedMetric:
             correlation = 1.0
         else:
             correlation = float(off[0] @ off[1]) / scale * self.shrunk
-        values = self.values[one], self.values[other]
         return difference_intervals.from_single_intervals(
-            values, (single[0], single[1]), correlation
+            (self.values[one], self.values[other]), (single[0], single[1]), correlation
         )
 
     @once_per_view
@@ -537,8 +536,7 @@ class RareLosses:
         weights = np.ones(first.n) if first.weights is None else first.weights
         self._rows: slice | FloatArray = slice(None)
         if first.n > most:
-            rows = np.random.default_rng(0).choice(first.n, most, replace=False)
-            self._rows = np.sort(rows)
+            self._rows = np.sort(np.random.default_rng(0).choice(first.n, most, replace=False))
         self._n = first.n
         # Weighted rows count as the number of rows of equal weight that carry the same information (Kish).
         self._effective = effective_number(weights)

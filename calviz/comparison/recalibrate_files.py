@@ -317,8 +317,7 @@ def _apply(
             for block, predictions in _blocks(file, layout, record, careful):
                 blocks.checkpoint()
                 rows = _with_columns(predictions, block, needed)
-                calibrated = fitting.apply_map(rows, record, tally)
-                rows_out = _with_scores(block, calibrated, layout)
+                rows_out = _with_scores(block, fitting.apply_map(rows, record, tally), layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
                     types = block.schema
@@ -331,8 +330,7 @@ def _apply(
                 slices = list(rows_out.iter_slices(_TYPED_ROWS)) or [rows_out]
                 parts = [part.to_arrow() for part in slices]
                 if writer is None:
-                    schema = _schema(parts[0], file, layout)
-                    writer = pq.ParquetWriter(temporary_path, schema)
+                    writer = pq.ParquetWriter(temporary_path, _schema(parts[0], file, layout))
                 writer.write_table(pa.concat_tables([part.cast(writer.schema) for part in parts]))
         finally:
             if writer is not None:

@@ -142,8 +142,7 @@ class Factor:
 
     def take(self, rows: npt.NDArray[Any]) -> Factor:
         """Return the factor of the selected rows (mask or indices); levels without rows are dropped."""
-        codes = self.codes[rows]
-        used, inverse = np.unique(codes, return_inverse=True)
+        used, inverse = np.unique(self.codes[rows], return_inverse=True)
         return Factor(
             codes=read_only(inverse.astype(np.int32)),
             levels=tuple(self.levels[int(k)] for k in used),

@@ -99,8 +99,7 @@ class Basis:
         centre = float(z @ rows / rows.sum())
         scale = float(np.sqrt((z - centre) ** 2 @ rows / rows.sum())) or 1.0
         straight = np.stack([np.ones(knot_places.size), (knot_places - centre) / scale], axis=1)
-        penalty = roughness((knot_places - centre) / scale)
-        value, vector = np.linalg.eigh(penalty)
+        value, vector = np.linalg.eigh(roughness((knot_places - centre) / scale))
         # Two directions have no roughness: straight lines.
         bent = vector[:, 2:] / np.sqrt(value[2:])
         at_knots = np.concatenate([straight, bent], axis=1)

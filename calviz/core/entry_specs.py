@@ -529,13 +529,12 @@ METRICS = MetricRegistry("metric")
 
 def badness(direction: str) -> Callable[[float], float] | None:
     """Return a function from a value to its badness (lower is better); None for a metric that only describes the data."""
-    worse: dict[str, Callable[[float], float]] = {
+    return {
         "lower": lambda v: v,
         "higher": lambda v: -v,
         "zero": abs,
         "one": lambda v: abs(v - 1),
-    }
-    return worse.get(direction)
+    }.get(direction)
 
 
 # ---- Recalibrators

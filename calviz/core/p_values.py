@@ -114,8 +114,7 @@ def westfall_young(
     p = np.empty(statistics.shape)
     for t, row in enumerate(statistics):
         p[t] = (count - np.searchsorted(ordered[t], _rounded(row), side="left")) / count
-    weighted = p / weights[:, None]
-    return p[:, 0], np.maximum(_step_down(-weighted), p[:, 0])
+    return p[:, 0], np.maximum(_step_down(-p / weights[:, None]), p[:, 0])
 
 
 def max_t(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -313,9 +312,8 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
         return 1.0
     centred = drawn - drawn.mean()
     variance = centred @ centred / (drawn.size - 1) * (1 + 1 / drawn.size)
-    third = np.mean(centred * centred**2)
     # Tolerates the rounding of another order of summation.
-    return float(above(value - 1e-12, drawn.mean(), variance, third))
+    return float(above(value - 1e-12, drawn.mean(), variance, np.mean(centred * centred**2)))
 
 
 def draws(

@@ -94,8 +94,7 @@ def check_finite(array: FloatArray, what: str) -> None:
             bad = ~np.isfinite(block)
             if bad.any():
                 row, k = (int(v) for v in np.argwhere(bad)[0])
-                value = block[row, k]
-                state = "missing (NaN)" if np.isnan(value) else "infinite"
+                state = "missing (NaN)" if np.isnan(block[row, k]) else "infinite"
                 raise InputError(f"'{what}' is {state} for class {k}", row=rows.start + row + 1)
 
 
@@ -534,8 +533,7 @@ def _undetermined(scores: Scores, labels: IntArray, weights: FloatArray, beta: f
 def _scale(scores: Scores) -> float:
     """Typical distance of the scores of a row from its largest one."""
     block = scores.block(slice(0, scores.shape[0]), np.float64)
-    gap = block.max(axis=1) - block.mean(axis=1)
-    scale = float(gap.mean())
+    scale = float((block.max(axis=1) - block.mean(axis=1)).mean())
     return scale if scale > 0 and math.isfinite(scale) else 1.0
 
 

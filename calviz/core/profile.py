@@ -255,17 +255,16 @@ class Profile:
         low, high = column["low"], column["high"]
         # Rounding may move a mean outside its cell.
         score = np.clip(column["score_sum"] / n, low, high)
-        cells = Cells(
-            low,
-            high,
-            column["log_loss"] / n,
-            column["clipped"],
-            column["squared_error"] / n,
-            facts.single,
-        )
         common: dict[str, Any] = {
             "weights": n,
-            "cells": cells,
+            "cells": Cells(
+                low,
+                high,
+                column["log_loss"] / n,
+                column["clipped"],
+                column["squared_error"] / n,
+                facts.single,
+            ),
             "name": facts.name,
             "class_names": facts.class_names,
             "splits": Factor.of_series(table["split"]) if facts.split else None,
@@ -281,11 +280,10 @@ class Profile:
                 other[single_score] = other[single_score].astype(np.float32)
             probs = np.stack([other, score], axis=1)
             return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
-        labels = table["true"].to_numpy() if facts.true_class else None
         return ConfidencePredictions(
             confidence=score,
             correct=hit,
-            labels=labels,
+            labels=table["true"].to_numpy() if facts.true_class else None,
             class_cells=self._as_class_cells(),
             **common,
         )

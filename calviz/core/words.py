@@ -811,8 +811,7 @@ def csv_bytes(
         columns = {name: _with_commas(column) for name, column in columns.items()}
     quoting: Literal["necessary", "non_numeric", "always", "never"] = style.quoting
     if cells is not None:
-        kept = {header(column.name): _escaped(column) for column in cells}
-        columns = kept | columns
+        columns = {header(column.name): _escaped(column) for column in cells} | columns
         if style.quoting == "non_numeric" and not (style.separator == "," and style.decimal_comma):
             # All cells are texts here, also the numbers.
             names = (name.replace('"', '""') for name in columns)

@@ -212,14 +212,6 @@ def column_of_answers(names: Iterable[str], cluster: str | None) -> str | None:
     return by_name.get(ANSWER) if any(q in by_name for q in QUESTIONS) else None
 
 
-@dataclass(frozen=True, eq=False)
-class Signals:
-    """A table of one row per question for each signal, and the options to read it with: the signal is the only score."""
-
-    tables: dict[str, Table]
-    options: ReadingOptions
-
-
 @dataclass
 class _Answered:
     """The columns of a table that are read, and what was found in them."""
@@ -260,8 +252,7 @@ class _Answered:
 
     def question(self) -> tuple[str, Factor]:
         """The name of the column of questions, and the question of each row."""
-        given = self.options.cluster_column or self.table.cluster
-        name = self.named(given, QUESTIONS)
+        name = self.named(self.options.cluster_column or self.table.cluster, QUESTIONS)
         if name is None or name == self.options.answers:
             raise InputError(
                 f"no column says which question a row answers ({known_columns(tuple(self.columns))})",
@@ -329,8 +320,10 @@ class _Answered:
         self.findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
 
 
-def by_question(table: Table, options: ReadingOptions) -> Signals:
+def by_question(table: Table, options: ReadingOptions) -> tuple[dict[str, Table], ReadingOptions]:
     """Make one row per question of the answers to it: the most frequent answer, whether it is right, and how sure each signal is of it.
+
+    Return a table for each signal, and the options to read it with: the signal is the only score.
 
     ``agreement`` is the share of the answers that are the most frequent one, ``entropy`` is ``exp(-H)`` for the entropy H of the answers, one over
     their effective number; ``stated`` and ``log-probability`` are the means over the rows with the most frequent answer.
@@ -393,7 +386,7 @@ def by_question(table: Table, options: ReadingOptions) -> Signals:
         options, answers=None, answer_pattern=None, same_answers="normalised", confidence_pattern=None, kind="confidence", label=None, choices=None,
         correct_column=CORRECT, id_column="id", cluster_column=question_name if several else None,
     )  # fmt: skip
-    return Signals(tables, options)
+    return tables, options
 
 
 def _units(question: Factor, apart: list[Factor]) -> tuple[IntArray, bool]:

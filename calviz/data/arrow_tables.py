@@ -346,8 +346,7 @@ def _check(chunk: Any) -> None:
 def _texts(values: Any) -> list[str | None]:
     if _is_bytes(values.type):
         return [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
-    texts: list[str | None] = values.cast(pa.large_string()).to_pylist()
-    return texts
+    return values.cast(pa.large_string()).to_pylist()
 
 
 def _factor(column: Any) -> Factor:

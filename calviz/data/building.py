@@ -649,13 +649,12 @@ class _Builder:
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
         table, layout, confidence = self.table, self.layout, self.layout.confidence
-        scores = layout.scores[0].columns if confidence is None else (confidence.score,)
         return Recognition(
             format=table.format,
             kind=data.kind,
             label=(layout.label or ", ".join(layout.one_hot) or None) if form else None,
             label_form=form,
-            scores=scores,
+            scores=layout.scores[0].columns if confidence is None else (confidence.score,),
             split_column=layout.split,
             groups=tuple(data.groups),
             id_column=layout.id,

@@ -490,8 +490,7 @@ def record_blocks(
                     f"environment variable {MAX_LINE.variable}",
                 )
     if rest.strip() and not skip:
-        odd = rest.count(b'"') % 2
-        if odd and (row := _row_not_closed(rest, separator)) is not None:
+        if rest.count(b'"') % 2 and (row := _row_not_closed(rest, separator)) is not None:
             with source.open() as stream:
                 ends = sum(block.count(b"\n") for block, _ in _utf8(stream, encoding, size))
             line = ends - rest.count(b"\n") + row + 1

@@ -133,9 +133,8 @@ def _scores(y_prob: Any) -> FloatArray:
         try:
             scores = scores.astype(np.float64)
         except (ValueError, TypeError):
-            kind = type(y_prob).__name__
             raise InputError(
-                f"the probabilities ({kind}) hold values other than numbers",
+                f"the probabilities ({type(y_prob).__name__}) hold values other than numbers",
                 remedy="give what predict_proba returns, of shape (rows, classes)",
             ) from None
     if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):

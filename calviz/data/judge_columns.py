@@ -526,11 +526,10 @@ def read_judge(
     with np.errstate(all="ignore"), Source(source, name) as opened:
         try:
             table = format_of(opened).open(opened)
-            usual = columns_of_judges(table)
             chosen = [
                 _found(table, given or found, what)
                 for given, found, what in zip(
-                    (judge, human), usual, ("judge", "human"), strict=True
+                    (judge, human), columns_of_judges(table), ("judge", "human"), strict=True
                 )
             ]
             columns = (by,) if isinstance(by, str) else tuple(by or ())

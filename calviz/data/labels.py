@@ -618,8 +618,7 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
         row = int(np.isin(values.codes, bad).argmax())
         value = values.levels[values.codes[row]]
         raise InputError(f"'{short(value)}' is not a number", row=row + 1, column=name)
-    numbers: npt.NDArray[Any] = np.array(levels, dtype=np.float64)[values.codes]
-    return numbers
+    return np.array(levels, dtype=np.float64)[values.codes]
 
 
 #: Of fewer rows, all predictions may be wrong.

@@ -66,13 +66,12 @@ class ReadingForMap(ReadingOptions):
         elif named or "percent" in options.repair:
             model = None
         classes = tuple(record.get("class_names", ()))
-        beside = tuple(columns.values()) if own else ()
         return cls(
             **vars(replace(options, label=options.label or None)),
             map_classes=classes,
             map_scores=scores or {},
             model=model,
-            beside=beside,
+            beside=tuple(columns.values()) if own else (),
         )
 
     def beside_in(self, table: Table) -> list[str]:

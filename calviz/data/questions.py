@@ -87,8 +87,7 @@ class Questions:
             return scores
         first = self.starts[:-1]
         weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, first), self.counts))
-        shares: FloatArray = weights / np.repeat(np.add.reduceat(weights, first), self.counts)
-        return shares
+        return weights / np.repeat(np.add.reduceat(weights, first), self.counts)
 
     def top_choices(self, name: str) -> tuple[FloatArray, BoolArray]:
         """Probability of each question's top choice (the first one of ties), and whether it is right, shape (n,) each."""
@@ -394,12 +393,10 @@ def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Find
     InputError
         If no answer has any.
     """
-    texts = [j for j, a in enumerate(answers) if a.without_unit or a.text]
-    if not texts:
+    if not any(a.without_unit or a.text for a in answers):
         return list(answers), []
     values = np.array([a.confidence for a in answers])
-    without_unit = np.array([a.without_unit for a in answers])
-    values, findings = settled(values, without_unit)
+    values, findings = settled(values, np.array([a.without_unit for a in answers]))
     correct = np.array([a.correct for a in answers])
     compared = any(a.answer is not None for a in answers)
     # Where answers are compared, one without a confidence counts too.

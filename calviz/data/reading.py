@@ -193,9 +193,7 @@ def _log_format(source: Source) -> Format | None:
 def facts_in(table: Table) -> bytes | None:
     """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
     schema = getattr(table, "schema", None)
-    metadata = getattr(schema, "metadata", None) or {}
-    facts: bytes | None = metadata.get(KEY)
-    return facts
+    return (getattr(schema, "metadata", None) or {}).get(KEY)
 
 
 def profile_in(table: Table, text: bytes) -> Profile:
@@ -214,8 +212,7 @@ def profile_in(table: Table, text: bytes) -> Profile:
             remedy="make it again",
         )
     timed = facts.every is not None
-    plain = [name for name in names if name != "time"]
-    fetched = dict(table.fetch((), plain).columns)
+    fetched = dict(table.fetch((), [name for name in names if name != "time"]).columns)
     columns: dict[str, Any] = {}
     for name in names:
         if name == "time" and timed:
@@ -239,8 +236,7 @@ def _numbers(column: Any, name: str) -> Any:
     if isinstance(column, Factor):
         raise InputError("the profile is damaged: a column of numbers holds text", column=name)
     values = np.asarray(column, dtype=np.float64)
-    may_be_missing = name in SUMS[3:]
-    if not (np.isfinite(values) | (np.isnan(values) & may_be_missing)).all():
+    if not (np.isfinite(values) | (np.isnan(values) & (name in SUMS[3:]))).all():
         raise InputError("the profile is damaged: a number is missing", column=name)
     if name in ("n", "clipped", "cell", "true", "class"):
         return values.astype(np.int64 if name in ("n", "clipped") else np.int32)
@@ -412,8 +408,7 @@ def _asked(
             break
     own, ways = iter(each), []
     for way in error.readings:
-        asked = () if way.no_labels else next(own)
-        for q in asked:
+        for q in () if way.no_labels else next(own):
             own_blanks = [a.options for a in q.answers] in _OF_BLANKS
             if own_blanks and q.what not in [s.what for s in same]:
                 words = f"{q.answers[0].label} ({q.what.replace(' rows', '', 1)})"
@@ -558,10 +553,8 @@ def _means(loaded: Loaded) -> str:
 
 def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
     """Build a model of each signal of confidence in the most frequent answer to each question."""
-    made = by_question(table, options)
-    read = {
-        n: of_table(t, replace(made.options, scores=(n,)), name=n) for n, t in made.tables.items()
-    }
+    tables, options = by_question(table, options)
+    read = {n: of_table(t, replace(options, scores=(n,)), name=n) for n, t in tables.items()}
     return _together(read, tuple(read), name)
 
 

@@ -256,8 +256,7 @@ class TableView:
     def best(self, scores: ScoreColumns) -> npt.NDArray[Any]:
         """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
         values = np.nan_to_num(_stacked(self.columns(scores)), nan=-np.inf)
-        out: npt.NDArray[Any] = np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
-        return out
+        return np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""
@@ -305,8 +304,7 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
     fits = np.count_nonzero(np.abs(sums - 1) <= SUM_SLACK, axis=0)
     rows = np.count_nonzero(~np.isnan(sums), axis=0)
-    nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
-    return nearly_all
+    return (rows > 0) & (fits > 0.9 * rows)
 
 
 def sum_to_one(columns: Sequence[Column]) -> bool:
@@ -364,8 +362,7 @@ def follows(score: FloatArray, hit: BoolArray) -> float:
     if hits + misses < FEWEST_ROWS or not hits or not misses:
         return 0.0
     _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    ranks = (last - (count - 1) / 2)[place]
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
     n = hits + misses
     ties = float((count**3 - count).sum()) / (n * (n - 1))
     variance = hits * misses / 12 * (n + 1 - ties)
@@ -449,8 +446,7 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
         block = logits[rows]
         if not np.isfinite(block).all():
             return "which are not all finite"
-        difference = softmax(block) - probs[rows]
-        largest = max(largest, float(np.abs(difference).max()))
+        largest = max(largest, float(np.abs(softmax(block) - probs[rows]).max()))
     return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
 
 
@@ -568,8 +564,7 @@ class Problem:
         low, high = float(self.array.min()), float(self.array.max())
         if low < 0 or high > 1 + 1e-6 or np.isnan(low):
             return
-        sums = self.array.sum(axis=1, dtype=np.float64)
-        if np.abs(sums - 1).max() < 1e-3:
+        if np.abs(self.array.sum(axis=1, dtype=np.float64) - 1).max() < 1e-3:
             raise InputError(
                 "the scores are declared as logits, but all lie in [0, 1] and every row sums to 1: "
                 "they are probabilities",

@@ -471,8 +471,7 @@ def _written(column: Column) -> _Cell | None:
     if not cells:
         return None
     percentages = [text for text in cells if "%" in text and percentage(text)]
-    share = len(percentages) / len(cells)
-    if share >= (0.5 if is_score_name(column.name) else 0.9):
+    if len(percentages) / len(cells) >= (0.5 if is_score_name(column.name) else 0.9):
         return _Cell(percentage, 1, percentages[0])
     lengths = [len(vector(text) or ()) for text in cells] if vector(cells[0]) else [0]
     usual, times = Counter(lengths).most_common(1)[0]
@@ -670,8 +669,7 @@ def _wide(table: Table) -> WideRows | None:
     """Return a table with a row per question if each question has a row for each class, and probabilities that sum to 1."""
     if len(table.columns) > _MOST_COLUMNS or any(c.width is not None for c in table.columns):
         return None
-    usable = [c for c in table.columns if c.type != "other"]
-    for question, classes in _pairs(usable):
+    for question, classes in _pairs([c for c in table.columns if c.type != "other"]):
         if (wide := _by_question(table, question.name, classes.name)) is not None:
             return wide
     return None
@@ -782,8 +780,7 @@ def _by_question(table: Table, question: str, classes_in: str) -> WideRows | Non
         else _column(name, column)
         for name, column in values.items()
     ]
-    wide = f"{table.format}, one row per class"
-    of_base = _of_base(table, format=wide, notices=notices)
+    of_base = _of_base(table, format=f"{table.format}, one row per class", notices=notices)
     return WideRows(**of_base, columns=tuple(described), values=values, first=first)
 
 

@@ -576,8 +576,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not c.is_label_like] or scores
     if view.table.named:
-        alike = [c for c in scores or numeric if not c.is_label_like]
-        names = tuple(c.name for c in alike)
+        names = tuple(c.name for c in scores or numeric if not c.is_label_like)
         # Columns above 1 are percentages at most if their names are alike.
         if len(names) > 1 and (scores or without_common_words(names) != names):
             ask_if_models(view, names, label)

@@ -267,12 +267,6 @@ def _lacking(
         is_own = np.array_equal(there if rows is None else there[rows], splits.values())
         splits = None if is_own else splits
     own = {key for key, name in data.column_names.items() if name in names}
-    numbers = {
-        name: values
-        for name, values in data.numbers.items()
-        if name not in names
-        or not np.array_equal(values, before.numbers.get(name, ()), equal_nan=True)
-    }
     return replace(
         data,
         splits=splits,
@@ -280,7 +274,12 @@ def _lacking(
         ids=None if data.id_name in names or {*data.id_name.split(" + ")} <= {*names} else data.ids,
         groups={k: v for k, v in data.groups.items() if k not in names},
         texts={k: v for k, v in data.texts.items() if k not in names},
-        numbers=numbers,
+        numbers={
+            name: values
+            for name, values in data.numbers.items()
+            if name not in names
+            or not np.array_equal(values, before.numbers.get(name, ()), equal_nan=True)
+        },
         clusters=None if "clusters" in own else data.clusters,
         weights=None if "weights" in own else data.weights,
         times=None if "times" in own else data.times,

@@ -265,5 +265,4 @@ def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
         ends = np.nan_to_num(high - values), np.nan_to_num(values - low)
         bars = marks.whiskers(*ends, colour, thickness=1.5, width=3)
         look: Trace = {"size": 8, "symbol": symbol, "name": METRICS[score].label, "hover": texts}
-        y = rows + (at - 0.5) * 2 * _APART
-        yield markers(values, y, colour, error_x=bars, **look)
+        yield markers(values, rows + (at - 0.5) * 2 * _APART, colour, error_x=bars, **look)

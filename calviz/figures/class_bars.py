@@ -282,11 +282,10 @@ class ClassBars(SampleFigure):
             value, low, high = words.outside_range(
                 *(float(v[worst]) for v in (self.value, *self.band))
             )
-            way = _WORDS[self.mode][0 if beyond[worst] > 0 else 1]
             text += (
                 f" Furthest outside is {self.furthest}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
-                f"{low} to {high}: {way}."
+                f"{low} to {high}: {_WORDS[self.mode][0 if beyond[worst] > 0 else 1]}."
             )
         if self.missing and self.mode != "one-vs-rest":
             head = "Never predicted" if self.mode == "predicted-class" else "Without rows"

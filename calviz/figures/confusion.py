@@ -149,8 +149,7 @@ class Confusion(SampleFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """Return one row per non-empty cell, mistakes first."""
-        right = np.flatnonzero(self.true == self.predicted)
-        at = np.concatenate([self.mistakes(), right])
+        at = np.concatenate([self.mistakes(), np.flatnonzero(self.true == self.predicted)])
         names = np.asarray(self.class_names, dtype=object)
         return {
             "true": names[self.true[at]],

@@ -567,14 +567,13 @@ def _excess_interval(
     Harrell, Lee & Mark 1996 (the optimism of what was chosen on the same rows, from choosing again in resamples); Andrews & Soares
     2010 (inference on a maximum, moved by estimates of how far below it each candidate is).
     """
-    if_right = (drift + drawn - gain).max(axis=1)
     any_of = interval(
         drawn.max(axis=1),
         level,
         view=view,
         value=float(gain.max()),
         method="held-out",
-        calibrated=if_right,
+        calibrated=(drift + drawn - gain).max(axis=1),
         bounds=(0, math.inf),
     )
     own = interval(drawn[:, 1], level, view=view) if elsewhere else None

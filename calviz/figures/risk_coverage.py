@@ -761,8 +761,7 @@ def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
     if by == "confidence":
         # The same cached view, so that it is resampled only once.
         return sample.view(step_views.top_label_steps)
-    value = ranking_values(sample, by)
-    events = BinaryEvents(value, sample.top_scored.hit)
+    events = BinaryEvents(ranking_values(sample, by), sample.top_scored.hit)
     view = make_steps(events, sample.weights)
     view.__dict__["_events"] = events
     return view

@@ -313,11 +313,9 @@ class FeatureGap(Figure):
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
         x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
-        ends = [(s.gap, *s.interval) for s in of]
-        gap, low, high = 100 * np.array(ends).reshape(-1, 3).T
-        fill = palette.glaze(palette.blue, 0.18)
+        gap, low, high = 100 * np.array([(s.gap, *s.interval) for s in of]).reshape(-1, 3).T
         traces = [
-            area(x, low, high, fill, name="95 % interval"),
+            area(x, low, high, palette.glaze(palette.blue, 0.18), name="95 % interval"),
             line(x, gap, palette.blue, width=1.6, showlegend=False),
         ]
         for off, name in zip((True, False), map(capitalised, self.result.marks), strict=True):
@@ -343,11 +341,10 @@ class FeatureGap(Figure):
         place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
         title = axis(palette, f"{score.capitalize()} − {hit}<br>(points)")
         # Names lie at 40 degrees, with the title of the axis below the longest.
-        below = 50 + 4.2 * max(map(len, names), default=0)
         return sheet.picture(
             traces,
             inner=260,
-            margins=(76, _RIGHT, _TOP, round(below)),
+            margins=(76, _RIGHT, _TOP, round(50 + 4.2 * max(map(len, names), default=0))),
             xaxis=axis(palette, plotly_text(shorten(self.column, 60)), tickangle=-40, **place),
             yaxis=title | {"zeroline": True, "zerolinecolor": palette.neutral},
         )

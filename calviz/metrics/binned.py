@@ -319,8 +319,7 @@ def _sweep_of_many(view: Steps) -> tuple[IntArray, FloatArray]:
     for most in (FINE_AFTER - 1, 8 * FINE_AFTER, MAX_BINS):
         between = _between_cuts(view, most)
         bins, error = sweep_steps(between, between.count, between.hits, most, fine=False)
-        last = _cuts(np.cumsum(between.count), most).size - 1
-        if bins != last:
+        if bins != _cuts(np.cumsum(between.count), most).size - 1:
             break
         if most < FINE_AFTER and _rising(view):
             gaps = (np.abs(part.score_sum - part.hits).sum() for part in view.blocks())
@@ -348,9 +347,8 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     begin = 0.0
     for part, end in zip(view.blocks(), ends, strict=True):
         upto = begin + np.cumsum(part.count)
-        inside = targets[(targets > begin) & (targets <= end)]
         # A cut is at the end of the step that holds its last row.
-        starts = np.searchsorted(upto, inside) + 1
+        starts = np.searchsorted(upto, targets[(targets > begin) & (targets <= end)]) + 1
         starts = np.unique(np.append(0, starts[starts < part.size]))
         mass = part.score_sum, part.count, part.hits
         sums.append(np.stack([np.add.reduceat(m, starts) for m in mass]))

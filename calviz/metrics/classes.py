@@ -54,8 +54,7 @@ class ClasswiseKS:
         data = self.data
         cost = draws.ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
         resamples = draws.affordable(resamples, cost, start=100.0 * data.probs.size)
-        errors_of = _weighted_errors_of(data)
-        drawn = map(errors_of, self.draws.weights(rng, resamples))
+        drawn = map(_weighted_errors_of(data), self.draws.weights(rng, resamples))
         return type(self)(np.concatenate(list(drawn)), data, self.draws)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -139,8 +138,7 @@ class _RankedColumns(NamedTuple):
         out = np.abs(np.tile(self.end, b) - per_cell)
         filled = np.flatnonzero(per_cell)
         if filled.size:
-            largest = np.maximum.reduceat(gap, cell_start[filled])
-            out[filled] = np.maximum(out[filled], largest)
+            out[filled] = np.maximum(out[filled], np.maximum.reduceat(gap, cell_start[filled]))
         return np.asarray(out.reshape(b, g) / n)
 
 
@@ -148,8 +146,7 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_RankedColumns]:
     n = probs.shape[0]
     for first in blocks.group_starts(probs):
         blocks.checkpoint()
-        columns = blocks.column_group(probs, first)
-        order, score = _sorted(columns)
+        order, score = _sorted(blocks.column_group(probs, first))
         for j, column in enumerate(score):
             score[j] = tied_scores(column)
         start = np.ones(score.shape, dtype=np.bool_)

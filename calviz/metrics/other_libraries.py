@@ -259,8 +259,7 @@ def mapie_ece(sample: Sample) -> float:
 )
 def mapie_top_label_ece(sample: Sample) -> float:
     """ECE of the rows of each predicted class, averaged over the classes that are predicted at least once."""
-    data = sample.data
-    predicted = data.predicted
+    predicted = sample.data.predicted
     if predicted is None:
         raise NotAvailable("not available: it needs to know which class was predicted.")
     score, hit = as_float64(sample.top_events)
@@ -699,8 +698,7 @@ def uncertainty_error(sample: Sample) -> float:
     def work(by_value: bool, k: int, column: FloatArray) -> None:
         column.sort()
         discrete[k] = _is_discrete(column)
-        of_hits = of_label[data.labels == k]
-        squares[k] = _debiased_square(column, of_hits, by_value=by_value)
+        squares[k] = _debiased_square(column, of_label[data.labels == k], by_value=by_value)
 
     for_columns(data.probs, partial(work, False))
     if discrete.all():

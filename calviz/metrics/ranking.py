@@ -309,5 +309,4 @@ def fpr95(view: Steps) -> FloatArray:
     )
     at = np.argmax(rows - errors >= least, axis=-1)
     errors_kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
-    rate = quotient(errors_kept, view.n - view.n_hits)
-    return np.where(total[..., 0] > 0, rate, math.nan)
+    return np.where(total[..., 0] > 0, quotient(errors_kept, view.n - view.n_hits), math.nan)

@@ -127,8 +127,7 @@ class PairwiseErrors:
 
     def _quadratic(self, weights: FloatArray) -> FloatArray:
         """``w' H w`` per row of weights."""
-        product = weights @ self.kernel.pairs
-        return np.asarray(np.einsum("bi,bi->b", product, weights))
+        return np.asarray(np.einsum("bi,bi->b", weights @ self.kernel.pairs, weights))
 
 
 def _reweighted(sample: Sample, view: PairwiseErrors) -> entry_specs.Reweighted:
@@ -311,8 +310,7 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
     fixed = resampled and s.count.strides[0] == 0
 
     def rows(part: Steps) -> FloatArray:
-        count = part.count[:1] if fixed else part.count
-        return count.astype(dtype, copy=False)
+        return (part.count[:1] if fixed else part.count).astype(dtype, copy=False)
 
     def hits(part: Steps) -> FloatArray:
         return part.hits.astype(dtype, copy=False)

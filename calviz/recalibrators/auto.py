@@ -119,8 +119,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
             self.evidence_ = {"rows": 0, "taken": 0.0, "gain": {}, "methods": {}, "failed": {}}
             self._fit_parts(array, labels, weights)
             return
-        order = order_of_rows(scores.block(slice(None)), labels)
-        rows = order[rows_to_choose_on(labels.size)]
+        rows = order_of_rows(scores.block(slice(None)), labels)[rows_to_choose_on(labels.size)]
         own = row_weights(weights, labels.size)[rows]
         own = own / own.mean()
         tried, held_out = self._held_out(array[rows], labels[rows], own)
@@ -383,8 +382,7 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
     probs : ndarray of float, shape (n, K)
     labels : ndarray of int, shape (n,)
     """
-    true_probs = probs[np.arange(labels.size), labels]
-    keys = (np.vecdot(probs, probs), probs.max(axis=1), true_probs)
+    keys = (np.vecdot(probs, probs), probs.max(axis=1), probs[np.arange(labels.size), labels])
     # Rounded, because the same row may be given in single precision, or as logits with another constant.
     return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
 

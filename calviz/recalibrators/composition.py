@@ -217,12 +217,6 @@ def map_of_slice(base: str, where: str, options: Mapping[str, Any]) -> Recalibra
     )
 
 
-def written_where(data: Any, where: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return conditions in words as a map of these data saves them."""
-    written = [Condition.written(name, str(value)) for name, value in where.items()]
-    return [condition.dated_as(data).to_dict() for condition in written]
-
-
 class SliceMap(FlooredRecalibrator):
     """A map for the rows that meet some conditions; other rows keep their probabilities, or have a map of their own.
 

@@ -158,8 +158,7 @@ class LatentProblem:
             # Slightly inside, so that the right neighbour is on the grid too.
             at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
             self.place[rows] = np.clip(at, 0, GRID - 1.001)
-        of_labels = self.place[np.arange(labels.size), labels]
-        self.label_counts = _on_grid(of_labels, self.weights)
+        self.label_counts = _on_grid(self.place[np.arange(labels.size), labels], self.weights)
         self.passes = 0
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:

@@ -237,8 +237,7 @@ def averaged_binnings(ordered: FloatArray, hits: FloatArray, below: FloatArray) 
     rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
     step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
     places, where = np.unique(used.start, return_inverse=True)
-    steps = weight[weight > 0][used.model] * step
-    value = np.cumsum(np.bincount(where, weights=steps))
+    value = np.cumsum(np.bincount(where, weights=weight[weight > 0][used.model] * step))
     return steps_merged(halfway(ordered, ordered[places[1:] - 1]), np.clip(value, 0, 1))
 
 

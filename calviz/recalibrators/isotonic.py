@@ -403,8 +403,7 @@ def centred_map(
     # Sums of weights are compared up to rounding.
     sure = (pieces.hits == 0) | (pieces.hits >= pieces.rows * (1 - 1e-12))
     if weights is None:
-        starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)
-        total = run_totals(ordered, starts)
+        total = run_totals(ordered, np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp))
     else:
         total = np.add.reduceat(weights * ordered, np.searchsorted(ordered, pieces.first))
     mean = np.clip(total / pieces.rows, pieces.first, pieces.last)

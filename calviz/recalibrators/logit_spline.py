@@ -268,8 +268,7 @@ class LogOddsCells:
             place = np.searchsorted(ordered, run_z, side="right") - after
             cell = np.searchsorted(starts, place, side="right") - 1
             hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
-        size = ends - starts
-        mean = blocks.run_totals(ordered, starts) / size
+        mean = blocks.run_totals(ordered, starts) / (ends - starts)
         return cls(mean, rows.astype(np.float64), hits.reshape(rows.shape))
 
     def merged(self, most: int) -> Self:

@@ -669,11 +669,10 @@ def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) 
             *(pl.Series(n, c, dtype=pl.Float64) for n, c in zip(new, calibrated, strict=True))
         )
 
-    schema = dict(frame.collect_schema()) | {name: pl.Float64() for name in new}
     # Every row is mapped independently of the others, so any block of rows may be mapped alone.
     return frame.map_batches(
         add_columns,
-        schema=schema,
+        schema=dict(frame.collect_schema()) | {name: pl.Float64() for name in new},
         streamable=True,
         predicate_pushdown=False,
         projection_pushdown=False,

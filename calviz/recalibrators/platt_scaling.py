@@ -76,8 +76,7 @@ class LogisticMaps(LogOddsMaps):
 
     def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
         theta = self.coefficients_.astype(log_p.dtype)
-        x = self._features(log_p, log_rest)
-        margin = np.einsum("dbc,dc->bc", x, theta[:-1])
+        margin = np.einsum("dbc,dc->bc", self._features(log_p, log_rest), theta[:-1])
         margin += theta[-1]
         return np.asarray(margin)
 

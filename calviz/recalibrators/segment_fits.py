@@ -193,8 +193,7 @@ class SegmentFit:
         likelihood, gradient, information = self._sums()
         for _ in range(50):
             before = self.values
-            target = gradient + information @ before
-            after = self._shrunk(information, target, sizes)
+            after = self._shrunk(information, gradient + information @ before, sizes)
             penalty = self._precisions(sizes)
             old = likelihood - penalty @ before**2 / 2
             for length in 0.5 ** np.arange(20):

@@ -343,11 +343,10 @@ class SegmentOffsets(FlooredRecalibrator):
             fit.take(self._region(fit, codes, weights))
         fit.add(alone)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
-            pairs = combinations(range(len(sizes)), 2)
             fit.add(
                 [
                     EffectBlock((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
-                    for a, b in pairs
+                    for a, b in combinations(range(len(sizes)), 2)
                 ]
             )
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()

@@ -62,9 +62,8 @@ def warm_start(problem: LinearProblem, start: FloatArray, ended: Ended = never) 
     rows = max(_WARM_ROWS, 100 * problem.k)
     if problem.n < 3 * rows:
         return start
-    part = problem.every(problem.n // rows)
     # Only to within their own noise: their minimum is not that of all rows.
-    return _in_phases(part, start, (1e-3,), 30, ended).x
+    return _in_phases(problem.every(problem.n // rows), start, (1e-3,), 30, ended).x
 
 
 def _in_phases(
@@ -382,8 +381,7 @@ def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) ->
         q -= alpha * turned
     q = inverse(q)
     for (moved, turned, rho), alpha in zip(pairs, reversed(alphas), strict=True):
-        beta = rho * float(np.vdot(turned, q))
-        q += (alpha - beta) * moved
+        q += (alpha - rho * float(np.vdot(turned, q))) * moved
     return q
 
 

@@ -150,8 +150,7 @@ class LinearProblem:
     def _inputs(self, rows: slice) -> FloatArray:
         """Return the scores of a block, for reading only."""
         stored = rows if self.rows is None else self.rows[rows]
-        known = self.scores.as_given
-        z = self.scores.array[stored] if known else self.scores.block(stored)
+        z = self.scores.array[stored] if self.scores.as_given else self.scores.block(stored)
         z = np.asarray(z, dtype=self.dtype)
         return z if self.scale == 1 else z * self.dtype(self.scale)
 

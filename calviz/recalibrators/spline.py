@@ -117,8 +117,7 @@ class SplineRecalibrator(OneMap):
         top = _top(block, r)
         inside = np.zeros(block.shape, dtype=np.bool_)
         inside[rows, top] = True
-        old = np.minimum(block[rows, top].sum(axis=1), 1).astype(np.float64)
-        new = self.map_(old)
+        new = self.map_(np.minimum(block[rows, top].sum(axis=1), 1).astype(np.float64))
         if self.floor_:
             self._floor.raise_zeros(block)
         others = row_sums(np.where(inside, 0, block)).astype(np.float64)

@@ -137,9 +137,8 @@ def _winrates(board: Leaderboard) -> Chart:
 
 
 def _ranks(board: Leaderboard, score: str) -> Chart:
-    figure = CriticalRanks.compute(board, score=score)
     return chart(
-        figure,
+        CriticalRanks.compute(board, score=score),
         key=f"ranks-{score}",
         title=f"Mean ranks by {METRICS[score].label}",
         formats={

@@ -568,8 +568,7 @@ def preset_sections(
             check_grades(data, subject.grades)
     keys = chosen.sections or tuple(s.key for s in sections_in_order())
     if preset == "default" and models > 1:
-        in_short = next((IN_SHORT[n] for n in IN_SHORT if models <= n), "verdict")
-        keys = tuple(in_short.split())
+        keys = tuple(next((IN_SHORT[n] for n in IN_SHORT if models <= n), "verdict").split())
     # Who names a cutoff asks what follows from it.
     asked = subject is not None and subject.cutoff is not None and preset == "default"
     return (*keys, "decisions") if asked else keys

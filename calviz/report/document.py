@@ -620,12 +620,11 @@ def to_sheet(
             for panel in panels
         ],
     }
-    alt = " ".join(panel.figure.printed().describe() for panel in panels)
     return _page(
         "figure_sheet.html",
         "sheet.js",
         spec=_as_element(json.dumps(spec)),
-        alt=alt,
+        alt=" ".join(panel.figure.printed().describe() for panel in panels),
         theme=theme,
         palette=PALETTES[theme],
     )

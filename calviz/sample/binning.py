@@ -513,9 +513,8 @@ def effective_rows(
     squares = np.bincount(pair_bin, sums**2, minlength=bins)
     clusters_of_bin = np.bincount(pair_bin, minlength=bins)
     spread = squares * clusters_of_bin / np.maximum(clusters_of_bin - 1, 1)
-    alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
-    effective = rows * quotient(alone, spread, otherwise=1.0)
+    effective = rows * quotient(total(residual**2), spread, otherwise=1.0)
     return np.where(clusters_of_bin == 1, 1.0, np.clip(effective, 1.0, np.maximum(rows, 1.0)))
 
 
@@ -727,9 +726,8 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     variance = 2 * (v1**2 - v2).sum()
     third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
     pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
-    p = float(p_values.above(value, 0.0, variance, third))
     return Dependence(
-        p_value=p if variance > 0 else 1.0,
+        p_value=float(p_values.above(value, 0.0, variance, third)) if variance > 0 else 1.0,
         icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,
         size=float((rows**2).sum() / rows.sum()),
         clusters=int(np.count_nonzero(rows > 1)),

@@ -46,7 +46,7 @@ def _any_cut(sample: Sample, view: BinSums) -> bool:
     if view.params.get("scheme") == "equal-mass":
         table = sample.view(cell_table)
         bins = int(view.params["bins"])
-        return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
+        return bool(table.low.size) and bool(cuts_inside(table, bins)[1].any())
     events = sample.scored
     assert isinstance(events, CellEvents)
     return events.cut_by(view.edges)
@@ -116,20 +116,16 @@ def mixed_cells(sample: Sample) -> CellTable:
     return CellTable(*(column[table.several] for column in table))
 
 
-class RankCuts(NamedTuple):
-    """Cuts between equal-mass bins: the cell of the last row before each cut, and whether the cut may be inside that cell."""
+def cuts_inside(table: CellTable, bins: int) -> tuple[IntArray, BoolArray]:
+    """Where `calviz.core.events.equal_mass_edges` cuts the rows, shape (cuts,) each.
 
-    cell: IntArray
-    inside: BoolArray
-
-
-def cuts_inside(table: CellTable, bins: int) -> RankCuts:
-    """Where `calviz.core.events.equal_mass_edges` cuts the rows, as far as the cells determine it."""
+    The cell of the last row before each cut, and whether the cut may be inside it.
+    """
     rows = np.cumsum(table.hits + table.misses)
     ranks = np.unique(ends_of_bins(int(rows[-1]), bins))
     ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
     cell = np.searchsorted(rows, ranks)
-    return RankCuts(cell, table.several[cell] & (rows[cell] > ranks))
+    return cell, table.several[cell] & (rows[cell] > ranks)
 
 
 #: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
@@ -197,29 +193,20 @@ _TINY = 1e-300
 _NEAR = 0.1
 
 
-class _RankedCells(NamedTuple):
-    """Cells from the largest score down, shape (cells,) each: rows and errors kept before each cell, and hits and misses in it."""
+def _ranked(sample: Sample) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Cells of the top label from the largest score down, as rows are kept, shape (cells,) each.
 
-    rows: FloatArray
-    errors: FloatArray
-    hits: FloatArray
-    misses: FloatArray
-    several: BoolArray
-
-
-def _ranked(table: CellTable) -> _RankedCells:
-    """Order the cells of a table from the largest score down, as rows are kept."""
+    Rows and errors kept before each cell, hits and misses in it, and whether it holds several scores.
+    """
+    table = sample.top_label.view(cell_table)
     hits, misses = table.hits[::-1], table.misses[::-1]
     size = hits + misses
-    return _RankedCells(
-        np.cumsum(size) - size, np.cumsum(misses) - misses, hits, misses, table.several[::-1]
-    )
+    return np.cumsum(size) - size, np.cumsum(misses) - misses, hits, misses, table.several[::-1]
 
 
 def of_area(sample: Sample, _: object) -> float:
     """Bound of the area under the risk-coverage curve: in a cell, the risk lies between those with hits first and with misses first."""
-    table = sample.top_label.view(cell_table)
-    rows, errors, hits, misses, several = _ranked(table)
+    rows, errors, hits, misses, several = _ranked(sample)
     with np.errstate(invalid="ignore"):
         least = np.where(rows + hits > 0, errors / (rows + hits), 1.0)
         most = np.where(rows + misses > 0, (errors + misses) / (rows + misses), 0.0)
@@ -233,7 +220,7 @@ def of_area(sample: Sample, _: object) -> float:
 
 def of_coverage(sample: Sample, coverage: float) -> float:
     """Bound of the accuracy at a coverage: the last kept row lies in one cell."""
-    rows, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    rows, _, hits, misses, several = _ranked(sample)
     if not rows.size:
         return 0.0
     kept_rows = coverage * sample.data.rows
@@ -245,7 +232,7 @@ def of_coverage(sample: Sample, coverage: float) -> float:
 
 def of_coverage_at(sample: Sample, risk: float) -> float:
     """Bound of the coverage at a risk: at least that at the end of a cell, at most that with the hits first in a later cell."""
-    rows, errors, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    rows, errors, hits, misses, several = _ranked(sample)
     if not rows.size:
         return 0.0
     ends, wrong = rows + hits + misses, errors + misses
@@ -262,7 +249,7 @@ def of_coverage_at(sample: Sample, risk: float) -> float:
 
 def of_kept_misses(sample: Sample, share: float) -> float:
     """Bound of the share of misses kept at the threshold that keeps a given share of the hits: it lies in one cell."""
-    _, _, hits, misses, several = _ranked(sample.top_label.view(cell_table))
+    _, _, hits, misses, several = _ranked(sample)
     if not misses.sum():
         return 0.0
     upto = np.cumsum(hits)

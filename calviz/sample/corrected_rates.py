@@ -251,8 +251,7 @@ class LabelledRows:
         """P-value that there is none: exact (McNemar) for verdicts that count alike, otherwise normal; nan without labels."""
         if not self.n:
             return math.nan
-        independent = not self.weighted and self.depend is None
-        if independent and np.isin(self.f, (0, 1)).all():
+        if not self.weighted and self.depend is None and np.isin(self.f, (0, 1)).all():
             wrong = self.cells[0, 1], self.cells[1, 0]
             return min(1.0, 2 * float(at_most(min(wrong), sum(wrong), 0.5)))
         error = self._error(self.w * (self.f - self.y - self.bias))
@@ -409,8 +408,7 @@ def p_of_errors(
         for g in rest:
             own = off * ((group == g) / counts[g] - (group == first) / counts[first])
             columns.append(np.bincount(code, own, minlength=questions))
-    free = questions - len(columns)
-    if not columns or free < 1:
+    if not columns or questions - len(columns) < 1:
         return math.nan
     sums = np.stack(columns, axis=1)
     total = sums.sum(axis=0)

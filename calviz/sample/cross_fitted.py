@@ -896,5 +896,4 @@ def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> Held
 
 @entry_specs.takes_weights
 def _mean_parts(sample: Sample) -> FloatArray:
-    fitted: Folds = sample.view(folds)
-    return fitted.mean()
+    return sample.view(folds).mean()

@@ -173,9 +173,8 @@ class CutoffCounts:
         }[name]
         rows = np.flatnonzero(inside)
         # The share stands for the score of every row: its gap is 0, and its spread that of the share.
-        events = BinaryEvents(np.full(rows.size, share), right[rows])
         sums = slice_sums(
-            events,
+            BinaryEvents(np.full(rows.size, share), right[rows]),
             np.zeros(rows.size, dtype=np.intp),
             1,
             None if self.cluster is None else self.cluster[rows],

@@ -634,5 +634,4 @@ def fit_of_lines(
         curve += 1e-6 * n.sum(axis=1)[:, None, None] * np.eye(len(basis))
         line += np.clip(np.linalg.solve(curve, ((hits - n * p) @ basis.T)[..., None]), -1, 1)
     eta = (line * basis).sum(axis=1)
-    fit: FloatArray = (hits * eta - n * np.logaddexp(0, eta)).sum(axis=1)
-    return fit, line[..., 0]
+    return (hits * eta - n * np.logaddexp(0, eta)).sum(axis=1), line[..., 0]

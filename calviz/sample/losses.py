@@ -286,8 +286,7 @@ def squared_error(sample: Sample) -> MeanLoss:
 
     def of_rows(_: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         wide = block.astype(np.float64, order="C")
-        squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
-        return squares + 1 - 2 * _of_label(wide, labels)
+        return np.einsum("ij,ij->i", wide, wide) + 1 - 2 * _of_label(wide, labels)
 
     if sample.data.cells is None:
         view = _of_rows(sample, of_rows, _squared_errors)
@@ -387,8 +386,7 @@ def row_log_losses(sample: Sample) -> FloatArray:
     data = sample.data
     if not isinstance(data, Predictions) or data.cells is not None:
         raise NotAvailable("losses need the probabilities of all classes.")
-    view: MeanLoss = sample.view(negative_log_likelihood)
-    return view.losses.astype(np.float64)
+    return sample.view(negative_log_likelihood).losses.astype(np.float64)
 
 
 def has_smaller_nll(one: Sample, other: Sample) -> bool:

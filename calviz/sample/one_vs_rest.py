@@ -569,8 +569,7 @@ class ClassErrorsOfCells:
         for of_class, view in zip(drawn, self.views, strict=True):
             if view is not None:
                 of_class[:] = self.error(getattr(view, draw)(rng, resamples))
-        errors = erring_together(rng, drawn, together).T
-        return replace(self, errors=errors, views=())
+        return replace(self, errors=erring_together(rng, drawn, together).T, views=())
 
 
 def erring_together(rng: np.random.Generator, drawn: FloatArray, together: int) -> FloatArray:

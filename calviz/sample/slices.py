@@ -807,10 +807,9 @@ def _measured(
         bins=bins,
     ):
         # Only weights, clusters and predicted classes need each row again.
-        of_class = crossed and names[:1] == (PREDICTED,)
         codes = (
             slice_tests.crossed_codes([factors[name] for name in names], data.n)
-            if each_row or of_class
+            if each_row or (crossed and names[:1] == (PREDICTED,))
             else bin_of
         )
         before = len(measured)

@@ -268,8 +268,7 @@ class SampleSteps(Steps):
         return column
 
     def _sum(self, which: int) -> FloatArray:
-        bytes_sum = self.columns[which].sum(dtype=np.float64)
-        return np.asarray(bytes_sum + self.long[which].sum())
+        return np.asarray(self.columns[which].sum(dtype=np.float64) + self.long[which].sum())
 
     @property
     def size(self) -> int:

@@ -288,8 +288,7 @@ class ClassRowsOfCells(ClassRows):
         )
         trials, p = np.rint(n).astype(np.int64), np.clip(of_second / n, 0, 1)
         residual = score / n - (cells % 2 == [[0], [1]])
-        bin_of = cells // (2 * NARROW)
-        filled, starts = np.unique(bin_of, return_index=True)
+        filled, starts = np.unique(cells // (2 * NARROW), return_index=True)
         for part in in_parts(resamples, 4 * cells.size):
             one = rng.binomial(trials, p, size=(part.stop - part.start, cells.size))
             rows = np.stack([trials - one, one])

@@ -60,12 +60,11 @@ def _numbers(evidence: Evidence) -> str:
         key: "" if (t := evidence.test(key)) is None else words.p_value(t.adjusted)
         for key in ("mcs", "ece")
     }
-    tests = words.counted(len(evidence.tests), "test")
     return (
         f"{score} {words.percent(evidence.score, decimals)} against {hit} {words.percent(evidence.observed, decimals)} "
         f"({p['mcs']}); ECE {words.points(evidence.ece, written)} points where a calibrated "
         f"model would show {words.points(evidence.noise_floor.mean, written)} on average "
-        f"({p['ece']}; both adjusted for {tests})"
+        f"({p['ece']}; both adjusted for {words.counted(len(evidence.tests), 'test')})"
     )
 
 

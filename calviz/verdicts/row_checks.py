@@ -340,8 +340,7 @@ def label_errors(data: Predictions) -> LabelErrors | None:
     if too_many > CLASS_TEST:
         return None
     weights, offsets = softmax_fits.fit_vector(Scores(logs, "logits", "logits"), labels)[0].x
-    mapped = softmax(weights * logs + offsets)
-    after = np.maximum(mapped[rows, labels], LEAST_PROBABILITY)
+    after = np.maximum(softmax(weights * logs + offsets)[rows, labels], LEAST_PROBABILITY)
     of_map = float((np.log(after) - before).sum())
     return LabelErrors(of_map, gain_of_random_labels(after, data.n_classes), ruled_out, expected)
 
@@ -399,8 +398,7 @@ def label_errors_found(sample: Sample) -> LabelErrors | None:
         return None
     found = label_errors(data)
     views = tested_views(sample) if found is not None and found.shown else ()
-    changed = map(unchanged_rows, views)
-    for others in filter(None, (*map(rest_of_rows, views), *changed)):
+    for others in filter(None, (*map(rest_of_rows, views), *map(unchanged_rows, views))):
         assert isinstance(others.data, Predictions)
         rest = label_errors(others.data)
         if rest is None or not rest.shown:

@@ -532,8 +532,7 @@ def _of_scores(
         classes, names = _classes(table, label, scores, k, options)
     columns = scores.columns
     if scores.kind == "logits":
-        head = table.fetch([columns], []).scores[0]
-        Problem(table, scores, head).check_logits()
+        Problem(table, scores, table.fetch([columns], []).scores[0]).check_logits()
         common = common | {"logits": columns}
         # Names of the probabilities computed from them, which do not clash with columns of a file.
         columns = tuple(f"calviz:logits p {j}" for j in range(k))

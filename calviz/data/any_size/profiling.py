@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from calviz.core import errors
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.errors import CalvizError, InputError, lines_of, needs, shortened
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
@@ -245,8 +245,7 @@ def _grouped(frame: Any, layout: ProfileColumns) -> Any:
     if frame.implementation.is_polars():
         return _streamed(frame, layout)
     table = cells_of(frame, layout).collect("polars").to_native()
-    several = bool((table["low"] != table["high"]).any())
-    if not several or (table["key"] < 0).any():
+    if not (table["low"] != table["high"]).any() or (table["key"] < 0).any():
         return table
     if table["n"].sum() > FEW_SCORES and not has_few_scores(frame, layout):
         return table
@@ -258,8 +257,7 @@ def _streamed(frame: Any, layout: ProfileColumns) -> Any:
 
     def table(*, by_score: bool) -> pl.DataFrame:
         cells = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
-        native: pl.DataFrame = cells.to_native()
-        return native
+        return cells.to_native()
 
     # Logits are held in memory together with the probabilities made from them.
     columns = len(layout.scores) + len(layout.logits)
@@ -545,8 +543,7 @@ def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_
     known, score = batch["known"], batch["score"]
     if known.null_count() or not known.all() or score.null_count():
         raise _LeftToEngine
-    hit: BoolArray = batch["hit"].to_numpy()
-    misses, hits = BinaryEvents(score.to_numpy(), hit).by_hit()
+    misses, hits = BinaryEvents(score.to_numpy(), batch["hit"].to_numpy()).by_hit()
     return _block(misses, False, single, losses), _block(hits, True, single, losses)
 
 

@@ -246,8 +246,7 @@ class RowSource:
         done, most = 0, max(1_000, BLOCK // max(2, len(self.layout.scores)))
         for name, opened in self.frames:
             try:
-                frame = opened()
-                for table in _tables(frame, self._columns, most):
+                for table in _tables(opened(), self._columns, most):
                     checkpoint(f"{doing}, {done:,} rows so far")
                     block = SampledBlock.of(table, self.layout)
                     if check and ((block.labels < 0).any() or _faults(table, self.layout)[1]):

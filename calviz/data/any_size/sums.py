@@ -352,8 +352,7 @@ def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     """Rows by the score of the positive class; the other class has 1 minus the score, unless it has a column of its own."""
     label = nw.col(layout.label)
     hit, known = _hit_and_known(layout)
-    column = nw.col(layout.scores[-1])
-    positive = column.cast(nw.Float64)
+    positive = nw.col(layout.scores[-1]).cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]
     faults += [(missing(positive), -3), (~inside(positive), -4)]
     if len(layout.scores) == 1:
@@ -397,14 +396,13 @@ def _top_label(layout: ProfileColumns) -> _RowExpressions:
     in_range = inside(top) & inside(lowest)
     sums_to_one = (total - 1).abs() <= ROW_SUM_TOLERANCE
     wrong = (label.is_null(), ~known, missing(total), ~in_range, ~sums_to_one)
-    faults = tuple((fault, -code) for code, fault in enumerate(wrong, start=1))
     return _RowExpressions(
         top,
         best == index,
         true,
         squares + 1.0 - true * 2.0,
         known & in_range & sums_to_one,
-        faults,
+        tuple((fault, -code) for code, fault in enumerate(wrong, start=1)),
         {f"{_PREFIX}{name}": column for name, column in helpers.items()},
         of_true([nw.col(name) for name in layout.logs]) if layout.logs else None,
     )
@@ -523,8 +521,7 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> nw.L
     shifted = [(v - nw.col(f"{_LOGITS_PREFIX}top")) + (v - v) for v in z]
     frame = frame.with_columns(**dict(zip(layout.logs, shifted, strict=True)))
     shifted = [nw.col(name) for name in layout.logs]
-    powers = [v.exp() for v in shifted]
-    frame = frame.with_columns(**dict(zip(names, powers, strict=True)))
+    frame = frame.with_columns(**dict(zip(names, [v.exp() for v in shifted], strict=True)))
     frame = frame.with_columns(**{f"{_LOGITS_PREFIX}sum": tree(z)})
     total = nw.col(f"{_LOGITS_PREFIX}sum")
     shares = [v / total for v in z]

@@ -202,8 +202,7 @@ class BlockParser:
         return pl.DataFrame(series or [pl.Series("", [None] * len(rows))])
 
     def _note_missing(self, floats: pl.DataFrame) -> None:
-        counts = floats.null_count().row(0)
-        for j, count in zip(self.numbers, counts, strict=True):
+        for j, count in zip(self.numbers, floats.null_count().row(0), strict=True):
             if count and len(self.cells.empty) < 1_000:
                 for row in floats[f"f{j}"].is_null().arg_true().to_list():
                     self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
@@ -575,8 +574,7 @@ def open_csv(source: Source) -> CsvTable:
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise csv_dialect.nul_error(line)
+        raise csv_dialect.nul_error(text.count("\n", 0, text.index("\0")) + 1)
     dialect, rows = csv_dialect.sniff(text, encoding, whole, source.options)
     marked = head.startswith(codecs.BOM_UTF8)
     source.style = replace(dialect, encoding="utf-8-sig") if marked else dialect
@@ -607,13 +605,12 @@ def open_csv(source: Source) -> CsvTable:
     matches = map(_NAMES_MISSING.fullmatch, dialect.names)
     classes = frozenset(match["word"].casefold() for match in matches if match)
     cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
-    columns = tuple(
-        replace(_column(name, column, dialect.decimal_comma, classes), unit=unit)
-        for name, column, unit in zip(dialect.names, cells, units, strict=True)
-    )
     return CsvTable(
         format=dialect.described,
-        columns=columns,
+        columns=tuple(
+            replace(_column(name, column, dialect.decimal_comma, classes), unit=unit)
+            for name, column, unit in zip(dialect.names, cells, units, strict=True)
+        ),
         named=dialect.header,
         notices=notices,
         source=source,

@@ -357,13 +357,12 @@ def answers_of_deepeval(source: Source) -> Answers:
             open_cases += 1
             continue
         own = number_in(case.get("metadata"))
-        output = case.get("actualOutput")
         answers.append(
             Answer(
                 id=f"{case.get('name') or row}",
                 correct=_right(case["success"], "'success'", row),
                 columns=_task(source) | short_texts(case.get("metadata")),
-                **_of_output(output, rules, own),
+                **_of_output(case.get("actualOutput"), rules, own),
             )
         )
     if not answers:

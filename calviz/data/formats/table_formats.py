@@ -154,8 +154,7 @@ def _loads(text: bytes) -> Any:
     value = json.loads(text.decode())
     if b"\\u" in text:
         # A lone surrogate ("\ud800") cannot be shown or saved.
-        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        value = json.loads(repaired)
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     return value
 
 
@@ -258,9 +257,8 @@ def parsed_object(line: bytes, number: int) -> dict[str, Any]:
     try:
         value = _loads(line)
     except (ValueError, RecursionError) as error:
-        reason = _reason(error)
         raise InputError(
-            f"this is not a JSON object ({reason})",
+            f"this is not a JSON object ({_reason(error)})",
             line=number,
             remedy='write one object per line, such as {"label": 0, "probs": [0.9, 0.1]}',
         ) from None
@@ -316,8 +314,7 @@ def _array(name: str, values: list[Any]) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        lists_or_objects = [v for v in values if isinstance(v, list | dict)]
-        if lists_or_objects:
+        if any(isinstance(v, list | dict) for v in values):
             _name_odd_row(name, values)
             raise InputError("its values differ in kind from row to row", column=name) from None
         return pa.array([None if v is None else _written(v) for v in values])
@@ -331,8 +328,7 @@ def _name_odd_row(name: str, values: list[Any]) -> None:
     for row, value in enumerate(values, start=1):
         if value is not None and not isinstance(value, list | dict):
             raise InputError(f"is {value!r:.40}, expected a list", row=row, column=name)
-        inner = value.items() if isinstance(value, dict) else enumerate(value or ())
-        for key, cell in inner:
+        for key, cell in value.items() if isinstance(value, dict) else enumerate(value or ()):
             if cell is not None and not isinstance(cell, int | float):
                 raise InputError(f"{cell!r:.40} is not a number", row=row, column=f"{name}[{key}]")
 

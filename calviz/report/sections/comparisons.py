@@ -170,8 +170,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
-        name = ", ".join(shorten(model, 60) for model in remark.of)
-        said = remark.words(name)
+        said = remark.words(", ".join(shorten(model, 60) for model in remark.of))
         yield Note(said) if remark.kind in ("value", "differences") else Text(shorten(said, 360))
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
@@ -306,8 +305,7 @@ def _by_level(
     summary = result.summary()
     yield Text(summary.verdict)
     texts = pd.DataFrame(list(summary.rows), columns=list(summary.header))
-    numbers = result.frame()
-    yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
+    yield TableBlock(key, summary.title, texts, result.frame(), tuple(summary.header)[1:])
     yield chart(
         metric_over_time.CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
         key=f"{key}-curves",

@@ -46,10 +46,9 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """The reliability diagram alone."""
     diagram = subject.sample.once(Reliability.compute, curves=())
-    named = ReliabilityOverlay.of_headline(subject.sample, diagram.sums, subject.verdict)
     yield chart(
         diagram,
-        beside=named,
+        beside=ReliabilityOverlay.of_headline(subject.sample, diagram.sums, subject.verdict),
         key="reliability",
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),

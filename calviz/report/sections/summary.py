@@ -202,8 +202,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     sample = subject.sample
     comparison = subject.comparison
     if comparison is not None and comparison.advice is not None:
-        advice = comparison.advice
-        lead, below = advised(comparison, advice, subject.verdict, sample.ece_key)
+        lead, below = advised(comparison, comparison.advice, subject.verdict, sample.ece_key)
         yield content.Lead(lead, below=below)
         return
     if why := no_fix_words(subject.verdict):
