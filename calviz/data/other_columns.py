@@ -361,7 +361,7 @@ class OtherColumns:
             else:
                 columns["weights"] = weights
         if labels is not None and not self.options.for_map:
-            self._leave_out_outcomes(columns, labels, fetched.scores)
+            self._leave_out_outcomes(columns, labels, fetched)
         found = [c for c in layout.related if self._hint_at_clusters(c, Factor.of(one(c)))]
         columns["related"] = tuple(map(self._shown, found))
         used = tuple(n for n in layout.groups if self._shown(n) in groups)
@@ -380,20 +380,20 @@ class OtherColumns:
         self.layout = replace(self.layout, cluster=None)
 
     def _leave_out_outcomes(
-        self, columns: dict[str, Any], labels: IntArray, scores: Sequence[FloatArray]
+        self, columns: dict[str, Any], labels: IntArray, fetched: Fetched
     ) -> None:
         """Leave out the columns that tell the label, unless the user chose them as groups; a notice names each."""
         chosen = {*map(self._shown, self.options.named_groups)}
         kinds = [columns[kind] for kind in ("groups", "texts", "numbers")]
-        for name in outcomes(
-            {n: c for kind in kinds for n, c in kind.items() if n not in chosen}, labels, scores
-        ):
+        others = {n: c for kind in kinds for n, c in kind.items() if n not in chosen}
+        found = outcomes(others, labels, fetched.scores)
+        given = fetched.columns.get(self.layout.label or "")
+        if isinstance(given, Factor):
+            found += [n for n in second_labels(others, given, labels) if n not in found]
+        for name in found:
             for kind in kinds:
                 kind.pop(name, None)
-            text = (
-                f"'{short(name)}' tells the label better than the scores do, as a second label or an outcome does: not used; to slice by it, "
-                "choose the role Group (--group)"
-            )
+            text = f"'{short(name)}' tells the label, as a second label or an outcome does: not used; to slice by it, choose the role Group (--group)"
             self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
     def _without_words(
@@ -524,6 +524,32 @@ def outcomes(
 
     each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in each if _told(values, y) > least(name)]
+
+
+#: A column that names classes is a second label if its chance-corrected agreement with the label is above this: the least that
+#: Fleiss (1981) calls fair. Of two classes it could be any flag.
+_AGREES, _FEWEST_NAMED = 0.4, 3
+
+
+def second_labels(
+    columns: Mapping[str, Factor | FloatArray], given: Factor, labels: IntArray
+) -> list[str]:
+    """The columns of nothing but names of classes, where they are not empty, that agree with the `given` labels: those of another rater or model."""
+    named = {*held(given.levels)}
+    if len(named) < _FEWEST_NAMED or None not in map(column_names.number_of, named):
+        return []
+    found = []
+    for name, values in columns.items():
+        if not isinstance(values, Factor) or not named.issuperset(own := held(values.levels)):
+            continue
+        from sklearn.metrics import cohen_kappa_score
+
+        filled = np.isin(values.codes, [values.levels.index(level) for level in own])
+        rows = np.flatnonzero(filled & (labels >= 0))[:_MOST_TOLD]
+        texts = (column.take(rows).values() for column in (values, given))
+        if len(own) > 1 and rows.size and cohen_kappa_score(*texts) > _AGREES:
+            found.append(name)
+    return found
 
 
 @claim(

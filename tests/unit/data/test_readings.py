@@ -2145,8 +2145,8 @@ def test_what_tells_the_label_is_neither_sliced_by_nor_corrected_by_unless_it_is
     columns = {"label": Y, "p": P, "site": [*"abc"] * 100, "rain": outcome, "age": rng.normal(size=N) + Y}  # fmt: skip
     found = loaded(columns)
     assert {*found.first.to_slice()} == {"site", "age"}
-    (said,) = [n.message for n in found.notices if "better than the scores" in n.message]
-    assert said.startswith("'rain' tells the label better than the scores do")
+    (said,) = [n.message for n in found.notices if "tells the label" in n.message]
+    assert said.startswith("'rain' tells the label, as a second label")
     assert "rain" in loaded(columns, groups=("*", "rain")).first.to_slice()
     # What people say of a row afterwards, such as a grade, tells less of it, but more than the score.
     grade = np.where(rng.random(N) < 0.1, rng.integers(1, 6, N), np.where(Y, 5, 1))
@@ -2164,6 +2164,12 @@ def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> N
     goals = {"goals": y - 1, "half": (y + np.arange(N) % 2).clip(0, 2)}
     found = loaded({"label": y, **{f"p_{j}": p[:, j] for j in range(3)}, **goals})
     assert [*found.first.to_slice()] == ["half"]
+    # A second rater of every other row; another status with the same words says nothing of the label.
+    names, rng = np.array(["red", "amber", "green"]), np.random.default_rng(1)
+    rated = np.where(rng.random(N) < 0.7, y, rng.integers(3, size=N))
+    second = {"nurse": np.where(np.arange(N) % 2, names[rated], ""), "lamp": names[rng.integers(3, size=N)]}  # fmt: skip
+    triage = {"label": names[y], **{f"p_{name}": p[:, j] for j, name in enumerate(names)}}
+    assert [*loaded(triage | second).first.to_slice()] == ["lamp"]
     graded = {"correct": Y, "confidence": P, "grade": np.where(Y, "pass", "fail"), "task": [*"ab"] * 150}  # fmt: skip
     assert [*loaded(graded).first.to_slice()] == ["task"]
 
