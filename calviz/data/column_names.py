@@ -521,8 +521,10 @@ class ClassBlock:
     spell: Callable[[str], str] = str
 
 
-def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[ClassBlock]:
-    """Find the columns that are named after all labels, with the same words around the name; the plainest spelling first.
+def blocks_named_by(
+    levels: Iterable[str], columns: Sequence[str], least: int = 2
+) -> list[ClassBlock]:
+    """Find the columns that are named after all labels, of which there are `least` or more, with the same words around the name; the plainest spelling first.
 
     >>> [b.classes for b in blocks_named_by(["no", "yes"], ["id", "P(yes)", "P(no)"])]
     [('yes', 'no')]
@@ -531,7 +533,7 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
     """
     levels = sorted({*levels})
     blocks: dict[tuple[str, ...], ClassBlock] = {}
-    if not 2 <= len(levels) <= _MOST_LEVELS:
+    if not least <= len(levels) <= _MOST_LEVELS:
         return []
     for spell in (str, str.casefold, _words, _letters):
         if blocks and spell is _letters:

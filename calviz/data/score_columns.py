@@ -186,8 +186,9 @@ def named_by_labels(
     # Beside two classes, few rows may have a label that is none.
     pairs = [{spelled[key] for key in pair} for pair in column_names.pairs_of(+rows)]
     blocks: list[ClassBlock] = []
+    least = 1 if len(view.table[label].head) == 1 else 2
     for classes in (levels, known, *pairs[:_MOST_CANDIDATES]):
-        blocks = blocks or column_names.blocks_named_by(classes, names)
+        blocks = blocks or column_names.blocks_named_by(classes, names, least)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
@@ -199,7 +200,7 @@ def named_by_labels(
     if preferred is not logits:
         preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
     if len(preferred) > 1:
-        preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
+        preferred = [b for b in preferred if _followed(view, b, label)] or preferred
     found = {column for block in preferred for column in block.columns}
     if called is not None and (len(preferred) == 1 or not {*called.columns} <= found):
         return (called,)
@@ -274,6 +275,8 @@ def _usable(
                 block = wider
             elif not plainly and not (unit and not any(block.around)):
                 return None
+    if len(block.columns) == 1:
+        return None
     # Labels may also be written as the whole names of the columns.
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes

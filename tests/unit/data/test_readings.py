@@ -2170,6 +2170,11 @@ def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> N
     second = {"nurse": np.where(np.arange(N) % 2, names[rated], ""), "lamp": names[rng.integers(3, size=N)]}  # fmt: skip
     triage = {"label": names[y], **{f"p_{name}": p[:, j] for j, name in enumerate(names)}}
     assert [*loaded(triage | second).first.to_slice()] == ["lamp"]
+    # Of a single row, the names of all models' columns hold its label.
+    of_two = {f"{model}: {name}": [p] for model in "ab" for name, p in zip(names, (0.2, 0.7, 0.1), strict=True)}  # fmt: skip
+    one = loaded({"truth": ["amber"], **of_two})
+    assert [*one.models] == ["a", "b"]
+    assert one.first.class_names == tuple(names)
     graded = {"correct": Y, "confidence": P, "grade": np.where(Y, "pass", "fail"), "task": [*"ab"] * 150}  # fmt: skip
     assert [*loaded(graded).first.to_slice()] == ["task"]
 
