@@ -900,8 +900,8 @@ def test_a_time_that_some_rows_lack_is_a_group_and_can_be_chosen():
 
 
 def test_the_proposed_label_is_the_first_button_and_rows_without_labels_lack_nothing():
-    rows = "".join(f"0.{i % 9 + 1},{int(i % 9 > 3)},{'MF'[i % 2]}\n" for i in range(60))
-    app = upload(open_page(page="data"), "ward.csv", f"p_sepsis,sepsis,sex\n{rows}".encode())
+    rows = "".join(f"0.{i % 9 + 1},{int(i % 9 > 3)},{'XY'[i % 2]}\n" for i in range(60))
+    app = upload(open_page(page="data"), "ward.csv", f"p_sepsis,sepsis,arm\n{rows}".encode())
     (button,) = (b for b in app.button if b.proto.type == "primary")
     assert plain(button.label) == "'sepsis' is the label"
     none = next(b for b in app.button if plain(b.label) == "There are no labels yet")

@@ -304,7 +304,7 @@ class TestSeveral:
         assert "one by --model, all rows together by --model-column ''" in out.stdout
         compared = run("compare-models", long)
         assert "3 rows matched by identifier." in compared.stdout
-        refused = run("threshold", long, "--risk", "0.1")
+        refused = run("compare", long)
         assert refused.exit_code == 2
         assert (
             "choose one with --model: net, tree; all together: --model-column ''" in refused.stderr

@@ -232,7 +232,7 @@ def test_one_of_several_judges_is_chosen_as_a_model_is(tmp_path):
     table.to_csv(file, index=False)
     out = tmp_path / "next.csv"
     code, _, error = outcome("judge", file)
-    assert (code, error.strip()) == (2, outcome("threshold", file)[2].strip())
+    assert (code, error.strip()) == (2, outcome("compare", file)[2].strip())
     assert re.search("choose one with --model: ([xyz](, |; )){3}all together: --model-column ''\\.", error)  # fmt: skip
     assert "no model 'w'" in outcome("judge", file, "--model", "w")[2]
     rates = {}

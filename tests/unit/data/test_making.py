@@ -1010,7 +1010,7 @@ def test_a_flag_of_events_is_asked_about_and_blanks_are_read_as_no_event():
     columns = {"p": np.linspace(0.01, 0.2, N), "sex": np.where(np.arange(N) % 2, "M", "F")}
     columns["DTHFL"] = np.where(y, "Y", "")
     text = pd.DataFrame(columns).to_csv(index=False).encode()
-    with pytest.raises(InputError, match="is 'DTHFL' the true class?") as asked:
+    with pytest.raises(InputError, match=r"is 'DTHFL' the true class\?") as asked:
         read(text, name="x.csv", options=ReadingOptions())
     assert asked.value.readings[0].options["label"] == "DTHFL"
     with pytest.raises(InputError, match="54 of 60 rows have no label, all others have") as asked:
