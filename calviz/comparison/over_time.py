@@ -149,9 +149,11 @@ def over_time(
 
 
 def usual_metric(data: Dataset, waiting: Dataset | None) -> str:
-    """Return the key of the metric that is measured by default: the MCS, or NLL where `waiting` rows have no labels yet."""
+    """Return the key of the metric that is measured by default: the MCS, or NLL where most `waiting` rows came after the last label."""
     # The NLL falls where rows become easier, however far off their scores are; but what the MCS will be, scores do not tell.
-    return "mcs" if waiting is None or data.kind == "confidence" else RANKED_BY
+    if waiting is None or waiting.times is None or data.times is None or data.kind == "confidence":
+        return "mcs"
+    return RANKED_BY if (waiting.times > data.times.max()).mean() > 0.5 else "mcs"
 
 
 def _measured_periods(

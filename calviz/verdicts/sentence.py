@@ -166,8 +166,9 @@ def _judge(
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{told}, but {' and '.join(but)}{no_discrimination}."
-    direction: VerdictDirection = "undecided" if evidence.ece_below >= BLUNT else "calibrated"
-    return direction, f"{told}{unseen}{no_discrimination}."
+    few = evidence.ece_below >= BLUNT
+    too_few = "; these rows are too few to tell" * few
+    return "undecided" if few else "calibrated", f"{told}{unseen}{no_discrimination}{too_few}."
 
 
 @claim(

@@ -381,8 +381,11 @@ def test_a_metric_that_the_data_do_not_have_is_refused_and_confidences_have_the_
         confidence=data.probs.max(axis=1), correct=data.labels == 1, times=data.times
     )
     assert over_time(sure, method=None).metric == "mcs"
-    # Of rows without labels the NLL can be expected, the MCS cannot.
-    assert (usual_metric(data, None), usual_metric(data, data)) == ("mcs", "nll")
+    # Of rows without labels the NLL can be expected, the MCS cannot: it is asked of those that came last, not of gaps.
+    order = np.argsort(data.times, kind="stable")
+    old, new = (data.take(part) for part in np.split(order, [400]))
+    found = [usual_metric(*two) for two in ((data, None), (data, new), (old, new))]
+    assert found == ["mcs", "mcs", "nll"]
     with pytest.raises(NotAvailable, match=r"^NLL: not available"):
         over_time(sure, "nll", method=None)
 
