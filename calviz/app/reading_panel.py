@@ -13,7 +13,7 @@ from calviz.app import navigation, open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md, on_screen
 from calviz.core.errors import CalvizError, InputError, Reading
-from calviz.core.words import capitalised, counted, shorten
+from calviz.core.words import capitalised, counted, shorten, told_apart
 from calviz.data import FirstRows, ReadingOptions, first_rows
 from calviz.data.csv_dialect import NAMES, SEPARATORS
 from calviz.data.first_rows import ColumnRole
@@ -464,7 +464,8 @@ def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -
     padded = [*cells, *[""] * (len(shown.numbers) - len(cells))]
     # A static table's cells are markdown; a line without any text would be lower than those beside it.
     texts = [md(shorten(cell, fits)) if cell.strip() else "\u00a0" for cell in padded]
-    head = md(shorten(name, fits)) or "\u00a0"
+    heads = dict(zip(shown.roles, told_apart(shown.roles, fits), strict=True))
+    head = md(heads[name]) or "\u00a0"
     st.table(pd.DataFrame({head: texts}), border="horizontal", hide_index=True)
 
 

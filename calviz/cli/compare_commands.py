@@ -240,7 +240,7 @@ def over_time(
     ----------
     file : FILE
     metric : KEY
-        The metric to measure (see 'calviz metrics'); by default mcs, or nll if rows wait for labels.
+        The metric to measure (see 'calviz metrics'); by default mcs, or nll if rows after the last label wait for theirs.
     every
         Length of the periods; by default chosen from the data.
     parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -194,7 +195,7 @@ def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
 
 
 def told_apart(names: Iterable[str], limit: int) -> list[str]:
-    """Shorten names; where that makes two alike, leave out what all begin with, else the middle of each, so that their ends tell them apart.
+    """Shorten names; where that makes two alike, leave out what all begin with, else the middle of these, so that their ends tell them apart.
 
     >>> told_apart(["export_2026_forest", "export_2026_mlp"], 12)
     ['…forest', '…mlp']
@@ -212,7 +213,11 @@ def told_apart(names: Iterable[str], limit: int) -> list[str]:
         return ends
     head = limit // 3
     tail = limit - head - 1
-    return [n if len(n) <= limit else f"{n[:head].rstrip()}…{n[-tail:].lstrip()}" for n in whole]
+    often = Counter(cut)
+    return [
+        c if often[c] == 1 or len(n) <= limit else f"{n[:head].rstrip()}…{n[-tail:].lstrip()}"
+        for c, n in zip(cut, whole, strict=True)
+    ]
 
 
 def whole(value: float) -> str:
