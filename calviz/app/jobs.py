@@ -134,7 +134,9 @@ class Job:
         except MemoryError:
             state, self.error = "failed", "There is not enough memory for it."
         except Exception:
-            if threading.main_thread().is_alive():  # a server that ends gives its threads no more work
+            if (
+                threading.main_thread().is_alive()
+            ):  # a server that ends gives its threads no more work
                 _LOG.exception("a job failed")
             state = "failed"
             self.error = (
