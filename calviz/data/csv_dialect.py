@@ -354,7 +354,8 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
 
 def _has_decimal_comma(rows: list[list[str]], separator: str) -> bool:
     cells = [(j, cell) for row in rows[:100] for j, cell in enumerate(row[:1_000])]
-    commas = [(j, cell) for j, cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
+    bare = [(j, cell.rstrip(" \u00a0%")) for j, cell in cells]
+    commas = [(j, cell) for j, cell in bare if _DECIMAL_COMMA.fullmatch(cell)]
     amounts = {j for j, cell in commas if "." in cell}  # with points between thousands
     points = any("." in cell and is_number(cell) for j, cell in cells if j not in amounts)
     # Between commas a cell with one is quoted: as "0,19" or, with points as decimal signs elsewhere, "1,234".
