@@ -258,10 +258,8 @@ def _methods(
     line = st.container(horizontal=True, gap="small")
     with line:
         for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
-            st.button(
-                label, type="tertiary", key=f"calviz.methods.{label}", on_click=_set, args=(keys,)
-            )
-        with st.popover("Why these?", type="tertiary"):
+            st.button(label, key=f"calviz.methods.{label}", on_click=_set, args=(keys,))
+        with st.popover("Why these?"):
             _reasons(suggestion, preselected)
     return tuple(key for key in possible if key in chosen), line
 
@@ -349,7 +347,7 @@ def choose_ends(
     chosen: ChosenOptions = {m: {} for m in methods}
     if not (rows or having["cap"]):
         return {}
-    with st.popover("Probabilities of 0 and 1", type="tertiary"):
+    with st.popover("Probabilities of 0 and 1"):
         if rows and (floor := _choose_floor(_where(rows, data), smallest)) != "auto":
             for method in having["floor"]:
                 chosen[method]["floor"] = floor
