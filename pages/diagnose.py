@@ -26,7 +26,6 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS, shown_first
-from calviz.core.errors import NotAvailable
 from calviz.core.predictions import columns_with_slices
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.bin_sensitivity import BinSensitivity
@@ -345,9 +344,9 @@ def groups(chosen: Settings) -> None:
 
     with navigation.boundary():
         if not columns_with_slices(chosen.whole):
-            raise NotAvailable(
-                "no column of this file makes groups; add one, such as region, device or age, and open it again."
-            )
+            words = "No column of this file makes groups; add one, such as region, device or age, and open it again."
+            st.info(words, icon=":material/info:")
+            return
         question = diagnose_groups.ask_for_slices(chosen)
         if not question.columns:
             st.info("Choose a column.")
