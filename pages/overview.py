@@ -82,7 +82,6 @@ def overview(chosen: Settings) -> None:
             key="overview.chart",
             beside=ReliabilityOverlay.of_headline(chosen.sample, diagram.sums, judged),
         )
-        bar.draw_other_view(chosen, session.other_view(chosen))
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
         pinned = pinning.values(chosen, keys)
@@ -103,6 +102,7 @@ def overview(chosen: Settings) -> None:
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
     with navigation.boundary():
+        bar.draw_other_view(chosen, session.other_view(chosen))
         rows_shown.draw_selection(chosen)
     say_fix()
 

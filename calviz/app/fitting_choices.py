@@ -257,9 +257,13 @@ def _methods(
     _write_address(chosen, preselected)
     line = st.container(horizontal=True, gap="small")
     with line:
-        for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
-            st.button(label, key=f"calviz.methods.{label}", on_click=_set, args=(keys,))
-        with st.popover("Why these?"):
+        for label, keys, icon in (
+            ("Suggested", preselected, ":material/restart_alt:"),
+            ("All", tuple(possible), ":material/done_all:"),
+        ):
+            key = f"calviz.methods.{label}"
+            st.button(label, key, on_click=_set, args=(keys,), type="tertiary", icon=icon)
+        with st.popover("Why these?", type="tertiary"):
             _reasons(suggestion, preselected)
     return tuple(key for key in possible if key in chosen), line
 
@@ -347,7 +351,7 @@ def choose_ends(
     chosen: ChosenOptions = {m: {} for m in methods}
     if not (rows or having["cap"]):
         return {}
-    with st.popover("Probabilities of 0 and 1"):
+    with st.popover("Probabilities of 0 and 1", type="tertiary"):
         if rows and (floor := _choose_floor(_where(rows, data), smallest)) != "auto":
             for method in having["floor"]:
                 chosen[method]["floor"] = floor
