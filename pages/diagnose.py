@@ -151,9 +151,6 @@ def cumulative(chosen: Settings) -> None:
     """How far the sums of scores and hits differ, without bins."""
     say = navigation.draw_head("How far the sums of scores and hits differ")
     with navigation.boundary():
-        bar.draw_other_view(chosen)
-
-    with navigation.boundary():
         figure = session.cumulative(chosen, st.session_state.get(ESTIMATE, "smooth"))
         alone = chosen.sample.data.rows == 1
         verdict = session.evaluation(chosen).verdict
@@ -176,6 +173,7 @@ def cumulative(chosen: Settings) -> None:
         )
         rows_shown.draw_selection(chosen, rows=False)
         _panels(("a", "gap"), figure, chosen)
+        bar.draw_other_view(chosen)
 
     key = "below-sums"
     sections = {
@@ -346,19 +344,19 @@ def groups(chosen: Settings) -> None:
 
     with navigation.boundary():
         if not columns_with_slices(chosen.whole):
-            say("No column of this file makes groups")
-            st.caption("Add one to the file, such as region, device or age, and open it again.")
+            words = "No column of this file makes groups; add one, such as region, device or age, and open it again."
+            st.info(words, icon=":material/info:")
+            return
+        question = diagnose_groups.ask_for_slices(chosen)
+        if not question.columns:
+            st.info("Choose a column.")
         else:
-            question = diagnose_groups.ask_for_slices(chosen)
-            if not question.columns:
-                st.info("Choose a column.")
-            else:
-                tested = diagnose_groups.measure_slices(chosen, question)
-                pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
-                say(diagnose_groups.draw_answer(tested, chosen, pinned))
-                diagnose_groups.draw_slices_table(tested, chosen, pinned)
-                rows_shown.draw_selection(chosen)
-            diagnose_groups.draw_levels(chosen)
+            tested = diagnose_groups.measure_slices(chosen, question)
+            pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
+            say(diagnose_groups.draw_answer(tested, chosen, pinned))
+            diagnose_groups.draw_slices_table(tested, chosen, pinned)
+            rows_shown.draw_selection(chosen)
+        diagnose_groups.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:

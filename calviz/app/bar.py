@@ -29,8 +29,8 @@ from calviz.core.words import (
 from calviz.sample.sample import Where, event_rate_if_rare, rows_where
 
 _PICK = "calviz.pick"
-#: Characters of a title that fit a chip.
-_FITS = 24
+#: Characters of a title in a chip, which cuts what has no room, and in a list.
+_FITS = 60
 #: The sentences that are shown, and where.
 _NOTES = "calviz.notes.shown"
 
@@ -104,6 +104,8 @@ def _data_set() -> None:
     with st.popover(chip, icon=icon, key=f"calviz.file.{navigation.here()}"):
         icon = ":material/upload_file:"
         navigation.draw_link("data", "Use another file", icon=icon)
+        if entry.title != shorten(entry.title, _FITS):
+            st.text(entry.title)
         # Of another file it is another widget: a browser would send what it held before, if the popover was closed meanwhile.
         pick = f"{_PICK}.{open_files.current_key()}"
         st.selectbox(
@@ -121,8 +123,6 @@ def _data_set() -> None:
         if loaded.first.n_classes:
             facts.append(f"{loaded.first.n_classes:,} classes")
         st.caption(" · ".join(facts), help=f"Digest {md(loaded.digest[:8])}")
-        if entry.title != shorten(entry.title, _FITS):
-            st.text(entry.title)
         words = "How it was read: columns and roles"
         navigation.draw_link("data", words, icon=":material/table_view:")
 

@@ -329,7 +329,7 @@ def _sets_table(summaries: Sequence[SetsOf], asked: float) -> None:
                 "interval of the size": [s.size_words[1] for s in summaries],
             }
         ),
-        height="content" if len(summaries) <= 12 else "auto",
+        most=460,
         alt="Coverage and mean size of the prediction sets, by true class",
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),

@@ -307,7 +307,6 @@ def _select(
         for side in ("kept", "referred"):
             st.button(
                 f"Select the {side} rows{before}",
-                type="tertiary",
                 key=f"calviz.risk.select.{side}",
                 on_click=selection.choose,
                 args=(Covered(side, ranking, at, predicted),),

@@ -348,7 +348,10 @@ def explore_grades(
     """Draw a table of the grades in a group column, if there is one, of the class that is then asked for; `say` replaces the title."""
     if not cutoff_and_grades.possible_grade_columns(all_classes.data):
         few, many = cutoff_and_grades.LEAST_GRADES, cutoff_and_grades.MOST_GRADES
-        say(f"No column of this file could hold grades: {few} to {many} values, such as A, B, C")
+        st.info(
+            f"No column of this file could hold grades; add one of {few} to {many} values, such as A, B, C, and open it again.",
+            icon=":material/info:",
+        )
         return
     sample = of_one_class()
     column = choose_grades(sample.data)

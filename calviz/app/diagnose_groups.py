@@ -213,7 +213,8 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested, session.evaluation(settings).verdict)
-    st.markdown(md(f"{figure.beyond_headline} {tested.remark}", 700))
+    answer = words.keep_units_together(f"{figure.beyond_headline} {tested.remark}")
+    st.markdown(md(answer, 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:

@@ -137,17 +137,18 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
-    if any(r.interval is not None for r in results.values()):
+    # On a phone its room is that of the names.
+    if not screen.page_width() and any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
             2 + len(others), screen.PICTURE_COLUMN, screen.picture_column(bullets, shared=False)
         )
     # Reasons why a metric is not available are listed below the table, each once. So that the table fits a window of 1,280 pixels,
-    # families, which can be chosen above, give way to other values, and are shorter; names are as a phone has room for them.
+    # families, which can be chosen above, give way to other values, and are shorter.
     given_way = ["family"] if others else []
     unused = ["note", *given_way, *(c for c in OPTIONAL if not texts[c].any())]
     texts["family"] = texts["family"].str.replace(" and ", ", ")
-    texts["metric"] = [shorten(n, 25 if screen.page_width() else 60) for n in texts["metric"]]
+    texts["metric"] = [shorten(n, 40 if screen.page_width() else 60) for n in texts["metric"]]
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = TABLE_HEIGHT
@@ -170,7 +171,7 @@ def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     number = partial(Column, alignment="right")
     return {
-        "metric": TextColumn(width=175 if screen.page_width() else 194, pinned=True),
+        "metric": TextColumn(width=241 if screen.page_width() else 194, pinned=True),
         "value": number(),
         "selected": number(help="The value of the selected rows alone; no test is run on them."),
         "pinned": number(help="The value in the pinned state."),

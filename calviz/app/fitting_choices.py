@@ -257,10 +257,12 @@ def _methods(
     _write_address(chosen, preselected)
     line = st.container(horizontal=True, gap="small")
     with line:
-        for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
-            st.button(
-                label, type="tertiary", key=f"calviz.methods.{label}", on_click=_set, args=(keys,)
-            )
+        for label, keys, icon in (
+            ("Suggested", preselected, ":material/restart_alt:"),
+            ("All", tuple(possible), ":material/done_all:"),
+        ):
+            key = f"calviz.methods.{label}"
+            st.button(label, key, on_click=_set, args=(keys,), type="tertiary", icon=icon)
         with st.popover("Why these?", type="tertiary"):
             _reasons(suggestion, preselected)
     return tuple(key for key in possible if key in chosen), line

@@ -134,7 +134,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
     screen.table(
         tables_and_cards.with_signs(listed, dict.fromkeys(("gap", "expected"), figure.decimals)),
         placeholder="–",
-        most=560,
+        most=565,
         key=key,
         on_select=picked,
         selection_mode="multi-row",

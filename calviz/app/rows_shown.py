@@ -239,7 +239,7 @@ def _spread_table(
     share, mean = (NumberColumn(format=form, help=how) for form in ("%.1f %%", "%.4f"))
     screen.table(
         tables_and_cards.with_signs(spread(factor, indices, settings), {"gap": 1}),
-        height="content" if len(factor.levels) <= 10 else 400,
+        most=400,
         alt=f"The selected rows {name}",
         column_config={
             "of the selection": share,

@@ -148,7 +148,7 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 
 
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
-    """Draw a table without row numbers, as high as its rows, or `most` pixels; options are those of `st.dataframe`.
+    """Draw a table without row numbers, as high as its rows or, if that is more than `most` pixels, as rows and a half of one; options are those of `st.dataframe`.
 
     A column without a width is as wide as its longest text: the browser would measure the first rows only, and cut longer numbers
     without a sign of it. Tables end where the page does or, if they are narrower, at one other line: headings stand near their numbers.
@@ -162,7 +162,9 @@ def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:
             wide = _wide(shown, frame, at, told) if name != PICTURE_COLUMN else picture_width()
             columns[name] = {**told, "width": wide}
     of_row: int = options.get("row_height", 35)
-    height = "content" if most is None else min(most, 38 + of_row * max(len(frame), 1))
+    fit = len(frame) if most is None else (most - 37) // of_row
+    # Half a row at the end says that there are more.
+    height = "content" if len(frame) <= fit else 37 + int((fit - 0.5) * of_row)
     natural = sum(columns[name]["width"] for name in frame if columns[name] is not None)
     across: Any = "stretch" if natural > USUAL else USUAL
     usual = {"hide_index": True, "height": height, "width": across}

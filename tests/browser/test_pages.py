@@ -596,12 +596,12 @@ def test_on_a_phone_one_line_holds_every_button_of_the_bar_by_its_name(width, vi
 def test_on_a_phone_a_table_shows_that_it_goes_on(view):
     page = view(width=390).open("/metrics?error-bars=false").settle().page
     table = page.locator(".dvn-scroller").first
-    shadow = "table => getComputedStyle(table).boxShadow"
-    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" in found)
-    assert "-20px" in table.evaluate(shadow)
+    fade = "table => getComputedStyle(table).backgroundImage"
+    waiting.in_the_end(page, lambda: table.evaluate(fade), lambda found: "16px" in found)
+    assert "16px" in table.evaluate(fade)
     table.evaluate("table => { table.scrollLeft = table.scrollWidth; }")
-    waiting.in_the_end(page, lambda: table.evaluate(shadow), lambda found: "-20px" not in found)
-    assert "-20px" not in table.evaluate(shadow)
+    waiting.in_the_end(page, lambda: table.evaluate(fade), lambda found: "16px" not in found)
+    assert "16px" not in table.evaluate(fade)
 
 
 def test_settings_survive_a_page_switch_and_a_step_back(view):
