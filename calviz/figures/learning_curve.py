@@ -408,11 +408,10 @@ class _LearningCurves:
         """The main values (noise floor and curves, up to the uncalibrated value if they are worse), and all drawn values but that."""
         f = self.figure
         every = [f.points(method) for method in f.curve.methods]
-        matter = [] if f.noise_floor is None else [f.noise_floor]
-        matter += [points[-1].mean for points in every if points]
-        ends = [*matter, f.before]
-        means = (p.mean for points in every for p in points)
-        matter += [float(np.clip(mean, min(ends), max(ends))) for mean in means]
+        floor = [] if f.noise_floor is None else [f.noise_floor]
+        ends = [*floor, *(points[-1].mean for points in every if points), f.before]
+        means = [p.mean for points in every for p in points]
+        matter = [*floor, *np.clip(means, min(ends), max(ends)).tolist()]
         ends_of_bands = [v for points in every for p in points for v in (p.low, p.high)]
         first, second = (self._scale * np.array(v) for v in (matter, matter + ends_of_bands))
         return first[np.isfinite(first)], second[np.isfinite(second)]
@@ -448,9 +447,8 @@ class _LearningCurves:
         """Note at the edge what lies beyond it: the uncalibrated value, and parts of bands."""
         (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
         cut = bool(every_value.size) and bool(every_value.max() > high or every_value.min() < low)
-        if text := "<br>".join(
-            filter(None, (self._outside, "Some bands go beyond the picture." * cut))
-        ):
+        said = filter(None, (self._outside, "Some bands go beyond the picture." * cut))
+        if text := "<br>".join(said):
             y, edge = (0.01, "bottom") if self._outside.endswith("↓") else (0.99, "top")
             place: Trace = {"xref": "paper", "yref": "paper", "x": 0.99, "y": y, "align": "right"}
             yield label(

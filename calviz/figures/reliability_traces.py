@@ -430,8 +430,6 @@ class Diagram:
     @cached_property
     def _letters(self) -> int:
         """Font size with which both means stand in one line that stays, centred, inside the drawing."""
-        if self.sheet.width is None:
-            return _LARGEST
         characters = sum(len(text) + 4 for _, text, *_ in self._means())
         return min(_LARGEST, int((self._side + 2 * _RIGHT) / (_CHARACTER * characters)))
 
