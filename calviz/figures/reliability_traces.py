@@ -447,10 +447,9 @@ class Diagram:
             f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
             for _, text, colour, dash in self._means()
         ]
-        between = "<br>" if self._letters < _SMALLEST else "&nbsp;&nbsp;&nbsp;"
         place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
         return marks.label(
-            between.join(parts),
+            ("<br>" if self._letters < _SMALLEST else "&nbsp;" * 3).join(parts),
             self.sheet.palette,
             **place,
             xanchor="center",
@@ -478,6 +477,7 @@ class Diagram:
             xanchor=anchor,
             yanchor="bottom",
             font={"size": 11, "color": self.sheet.palette.muted},
+            bgcolor=self.sheet.palette.paper,  # no line of the grid strikes it through
         )
 
     def _worst(self) -> Iterator[dict[str, Any]]:
