@@ -350,8 +350,6 @@ _MARGINS = (66, 20, 14, 54)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
-#: The axis includes the uncalibrated value if that is at most this share of its length further.
-_ASIDE = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -426,8 +424,8 @@ class _LearningCurves:
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
         low = max(low - room, float(every_value.min()))
         high = min(high + room, float(every_value.max()))
-        # A value far from the curves would press them together.
-        before, aside = self._scale * self.figure.before, _ASIDE * (high - low)
+        # An uncalibrated value further from the curves than a third of their height would press them together.
+        before, aside = self._scale * self.figure.before, (high - low) / 3
         if low - aside <= before <= high + aside:
             low, high = min(low, before), max(high, before)
         # Curves that are all equal, such as the accuracy of methods that keep it, need room too.

@@ -477,6 +477,7 @@ class Diagram:
             xanchor=anchor,
             yanchor="bottom",
             font={"size": 11, "color": self.sheet.palette.muted},
+            yshift=1,
             bgcolor=self.sheet.palette.paper,  # no line of the grid strikes it through
         )
 
