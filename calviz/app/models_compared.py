@@ -421,7 +421,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     across: Any = "distribute" if len(names) < 4 else "left"
     with st.container(horizontal=True, gap="small", horizontal_alignment=across):
         for at, (name, figure) in enumerate(zip(told_apart(names, 34), figures, strict=True)):
-            with st.container(width=width):
+            with st.container(width=width, gap=None):
                 st.markdown(f"**{md(name)}**")
                 file = f"reliability-{at + 1}"
                 name = f"models.reliability.{at}"

@@ -38,15 +38,7 @@ from calviz.comparison.fitting import apply_map, reading_for_map, rows_of_its_mo
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError, InputError, Reading, picked
 from calviz.core.predictions import Dataset
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    decimals_for,
-    percent,
-    seconds_text,
-    shorten,
-)
+from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.format import Notice, span
 from calviz.data.reading import one_model
@@ -239,7 +231,7 @@ def texts(
             row[_AGAINST] = "" if change is None else change.verdict
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
-        fit = "–" if m.key == UNCALIBRATED else seconds_text(m.fit_seconds)
+        fit = "–" if m.key == UNCALIBRATED else f"{decimal(m.fit_seconds, 2)} s"
         row["Fit"] = fit if m.ok else m.reason or "failed"
         rows[m.label] = row
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -383,6 +375,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
         f"model. {settings.bins_words}."
     )
     axes = first.shared_axes(*others)
+    del axes["tallest"]  # there are no histograms
     # On a phone, two stand side by side.
     width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
     # Where some names take two lines, the squares still stand in line.

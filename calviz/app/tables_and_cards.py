@@ -362,6 +362,10 @@ def marked_table(
 ) -> Styler:
     """Return a table for `st.table` with marked cells (row and column, from 0); its cells are escaped markdown, its names plain text."""
     shown = shown.rename(index=lambda name: md(words.in_lines(str(name), NAME_LENGTH)))
+    for name, texts in shown.items():
+        if (tied := texts.str.endswith(TIED_SIGN)).any():
+            # A figure space is as wide as the sign: decimals stand below each other. What ends a cell is not trimmed.
+            shown[name] = texts.where(tied, texts + "\u00a0\u2007\u2060")
     # Not underlined, as links are.
     styles = {"font-weight": best, "font-style": second}
     values = {"font-weight": "bold", "font-style": "italic"}

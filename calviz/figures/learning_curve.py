@@ -371,7 +371,8 @@ class _LearningCurves:
                 x, low, high = np.array([(p.rows, p.low, p.high) for p in points], dtype=float).T
                 fill = p.glaze(colours[i % 4], 0.14)
                 yield area(x, self._scale * low, self._scale * high, fill, showlegend=False)
-        yield from self._across(f.before, p.ink, "dash", "Uncalibrated")
+        if not self._outside:
+            yield from self._across(f.before, p.ink, "dash", "Uncalibrated")
         if f.noise_floor is not None:
             yield from self._across(f.noise_floor, p.muted, "2px,3px", "Noise floor (calibrated)")
         for i, (method, points) in enumerate(methods):
@@ -402,11 +403,13 @@ class _LearningCurves:
 
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        """The main values (reference lines and ends of the curves), and all drawn values."""
+        """The main values (noise floor and curves, up to the uncalibrated value if they are worse), and all drawn values but that."""
         f = self.figure
         every = [f.points(method) for method in f.curve.methods]
-        floor = () if f.noise_floor is None else (f.noise_floor,)
-        matter = [f.before, *floor, *(points[-1].mean for points in every if points)]
+        floor = [] if f.noise_floor is None else [f.noise_floor]
+        ends = [*floor, *(points[-1].mean for points in every if points), f.before]
+        means = [p.mean for points in every for p in points]
+        matter = [*floor, *np.clip(means, min(ends), max(ends)).tolist()]
         ends_of_bands = [v for points in every for p in points for v in (p.low, p.high)]
         first, second = (self._scale * np.array(v) for v in (matter, matter + ends_of_bands))
         return first[np.isfinite(first)], second[np.isfinite(second)]
@@ -421,23 +424,37 @@ class _LearningCurves:
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
         low = max(low - room, float(every_value.min()))
         high = min(high + room, float(every_value.max()))
+        # An uncalibrated value further from the curves than a third of their height would press them together.
+        before, aside = self._scale * self.figure.before, (high - low) / 3
+        if low - aside <= before <= high + aside:
+            low, high = min(low, before), max(high, before)
         # Curves that are all equal, such as the accuracy of methods that keep it, need room too.
         pad = max(0.06 * (high - low), 0.002 * abs(high), 1e-6)
         # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
         return start, high + pad
 
+    @property
+    def _outside(self) -> str:
+        """The uncalibrated value, with an arrow to it, if it lies beyond the vertical axis."""
+        f, (low, high), before = self.figure, self.range, self._scale * self.figure.before
+        arrow = "↑" * bool(before > high) + "↓" * bool(before < low)
+        return arrow and f"Uncalibrated {value_text(f.metric, f.factor * f.before)} {arrow}"
+
     def notes(self) -> Iterator[Trace]:
-        """Note that some bands are cut off."""
+        """Note at the edge what lies beyond it: the uncalibrated value, and parts of bands."""
         (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
-        if every_value.size and (every_value.max() > high or every_value.min() < low):
-            place: Trace = {"xref": "paper", "yref": "paper", "x": 0.99, "y": 0.99}
+        cut = bool(every_value.size) and bool(every_value.max() > high or every_value.min() < low)
+        said = filter(None, (self._outside, "Some bands go beyond the picture." * cut))
+        if text := "<br>".join(said):
+            y, edge = (0.01, "bottom") if self._outside.endswith("↓") else (0.99, "top")
+            place: Trace = {"xref": "paper", "yref": "paper", "x": 0.99, "y": y, "align": "right"}
             yield label(
-                "Some bands go beyond the picture.",
+                text,
                 p,
                 **place,
                 xanchor="right",
-                yanchor="top",
+                yanchor=edge,
                 font={"size": 11, "color": p.muted},
                 bgcolor=p.glaze(p.paper, 0.8),
             )

@@ -93,7 +93,8 @@ class ReliabilityOverlay:
             return ()
         name = where_words(where, 20)
         # The headline says of which columns these are, for which a legend often has no room.
-        name = name if len(name) <= 20 else ", ".join(shorten(value, 20) for _, value in where)
+        values = (f"{'class ' * (c == errors.PREDICTED)}{shorten(v, 20)}" for c, v in where)
+        name = name if len(name) <= 20 else ", ".join(values)
         if verdict.changed_where:
             name += " until then" if verdict.ended else " since then"
             where = on_days(sample.data, verdict.changed_days, where)
@@ -347,6 +348,7 @@ class Reliability(ScoreFigure):
         whole: bool = False,
         end: float = 0.0,
         floor: float | None = None,
+        tallest: float = 0.0,
         legend: bool = True,
         **page: Unpack[Page],
     ) -> Drawing:
@@ -373,6 +375,8 @@ class Reliability(ScoreFigure):
             Where the axes end at least: the largest `end` of diagrams that are shown beside each other.
         floor : float, optional
             Where logarithmic axes start, 0 for linear ones: the smallest `floor` of such diagrams; if left out, its own.
+        tallest : float
+            Share of the rows that the histogram has room for at least: the largest of all bins of such diagrams.
         legend : bool
             Whether what is drawn is named below.
         **page
@@ -390,7 +394,7 @@ class Reliability(ScoreFigure):
         """
         errors.check_choice("marks", marks, get_args(Marks))
         least, floor = (1.0, 0.0) if whole else (end, floor)
-        diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor, legend)
+        diagram = Diagram(self, self.sheet(**page), marks, beside, least, floor, tallest, legend)
         return drawn(diagram.picture(selected))
 
     def plot_small(
@@ -447,9 +451,10 @@ class Reliability(ScoreFigure):
         return " ".join(parts)
 
     def shared_axes(self, *beside: Reliability) -> dict[str, Any]:
-        """Return the options `end` and `floor` with which `plot` draws diagrams that are shown beside each other."""
-        ends, floors = zip(*((f.end(), f.floor()) for f in (self, *beside)), strict=True)
-        return {"end": max(ends), "floor": min(floors)}
+        """Return the options `end`, `floor` and `tallest` with which `plot` draws diagrams that are shown beside each other."""
+        each = ((f.end(), f.floor(), float(f.share.max())) for f in (self, *beside))
+        ends, floors, shares = zip(*each, strict=True)
+        return {"end": max(ends), "floor": min(floors), "tallest": max(shares)}
 
     def gap_lines(self, *beside: Reliability) -> str:
         """Which gaps of these diagrams are drawn as which lines: "Gaps: solid too high, dotted too low. "; those up to 2 % of the axes lie under their marks."""

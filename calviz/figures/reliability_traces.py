@@ -32,12 +32,12 @@ _ENTRY = 172
 #: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
 _LEGEND, _TITLED = 0.12, 56
 #: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
-_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
-#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
-_HISTOGRAM, _STRIP = 0.18, 0.065
+_LARGEST, _SMALLEST, _CHARACTER = 12, 10, 0.53
+#: Heights of the histogram and of the strip with one line or two above it, as shares of the plotting height.
+_HISTOGRAM, _STRIPS = 0.18, (0.065, 0.14)
 #: Width of a character (in Arial, wider than on the page) of the label of the worst bin, and height of the label with its distance from the corner, in pixels.
 _LABEL = 5.8, 64
-#: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin.
+#: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin and all that the axes show.
 _MANY_POWERS, _LABELLED = 300, 250
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
@@ -52,6 +52,7 @@ class Diagram:
     beside: Sequence[ReliabilityOverlay] = ()
     least_end: float = 0.0
     floor: float | None = None
+    tallest: float = 0.0
     legend: bool = True
 
     @cached_property
@@ -323,7 +324,7 @@ class Diagram:
     def _histogram_top(self) -> float:
         """Upper end of the histogram in percent, with room for a label above the tallest bar."""
         room = 1 - 16 / (_HISTOGRAM * self._plotting)
-        return max(132, 100 / room) * float(self.figure.share.max())
+        return max(132, 100 / room) * max(self.tallest, float(self.figure.share.max()))
 
     def _curves(self) -> Iterator[Trace]:
         """Yield the bin-free curves, which differ in dash and name as well as in colour."""
@@ -391,7 +392,12 @@ class Diagram:
     @property
     def _plotting(self) -> float:
         """Height of square, histogram and what is between them, in pixels."""
-        return self._side / (1 - _HISTOGRAM - _STRIP)
+        return self._side / (1 - _HISTOGRAM - self._strip)
+
+    @property
+    def _strip(self) -> float:
+        """Height of the strip above the histogram, as a share of the plotting height."""
+        return _STRIPS[self._letters < _SMALLEST]
 
     @property
     def _height(self) -> int:
@@ -400,7 +406,7 @@ class Diagram:
             return HEIGHT + LINE * len(self.beside)
         entries = self.legend * marks.entries(self._traces())
         lines = math.ceil(len(entries) / max(1, self.sheet.width // _ENTRY))
-        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
+        below = _BOTTOM + self.legend * max(0.0, _TITLED - _LEGEND * self._plotting)
         return round(_TOP + self._plotting + below + LINE * lines) + 14
 
     @property
@@ -421,6 +427,12 @@ class Diagram:
             (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
         ]
 
+    @cached_property
+    def _letters(self) -> int:
+        """Font size with which both means stand in one line that stays, centred, inside the drawing."""
+        characters = sum(len(text) + 4 for _, text, *_ in self._means())
+        return min(_LARGEST, int((self._side + 2 * _RIGHT) / (_CHARACTER * characters)))
+
     def _mean_lines(self) -> Iterator[dict[str, Any]]:
         """Draw both means as lines in the histogram."""
         for x, _, colour, dash in reversed(self._means()):
@@ -430,26 +442,19 @@ class Diagram:
             )
 
     def _mean_labels(self) -> dict[str, Any]:
-        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
-        means = self._means()
+        """Explain both lines above the histogram, where nothing overlaps it: in one line of text if that has room."""
         parts = [
             f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
-            for _, text, colour, dash in means
+            for _, text, colour, dash in self._means()
         ]
-        size = _LARGEST
-        if self.sheet.width is not None:
-            # A centred line stays inside the drawing.
-            room = min(SIDE, self.sheet.width - _LEFT - _RIGHT) + 2 * _RIGHT
-            characters = sum(len(text) + 4 for _, text, *_ in means)
-            size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
         place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
         return marks.label(
-            "&nbsp;&nbsp;&nbsp;".join(parts),
+            ("<br>" if self._letters < _SMALLEST else "&nbsp;" * 3).join(parts),
             self.sheet.palette,
             **place,
             xanchor="center",
             yanchor="bottom",
-            font={"size": size, "color": self.sheet.palette.ink},
+            font={"size": max(_SMALLEST, self._letters), "color": self.sheet.palette.ink},
         )
 
     def _tallest(self) -> dict[str, Any]:
@@ -472,6 +477,8 @@ class Diagram:
             xanchor=anchor,
             yanchor="bottom",
             font={"size": 11, "color": self.sheet.palette.muted},
+            yshift=1,
+            bgcolor=self.sheet.palette.paper,  # no line of the grid strikes it through
         )
 
     def _worst(self) -> Iterator[dict[str, Any]]:
@@ -542,14 +549,17 @@ class Diagram:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         # Maximum characters of a class name on an axis.
         reduction = words.with_short_class(self.figure.reduction, 18)
-        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
+        titles = reduction.score_label, reduction.hit_label
+        if self._side < _LABELLED:
+            score, hit = score_and_hit(reduction)
+            titles = score.removeprefix("mean ").capitalize(), hit.capitalize()
         axes = marks.square_axes(
-            self.sheet, *titles, **self.axes.unit(few=self._side < _MANY_POWERS)
+            self.sheet, *map(plotly_text, titles), **self.axes.unit(few=self._side < _MANY_POWERS)
         )
         # The frame of the square is of the axis below the histogram, too.
         axes["xaxis"] |= {"anchor": "y2", "mirror": "all", "ticks": ""}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
-        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
+        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + self._strip, 1]}
         place: Trace = {"domain": [0, _HISTOGRAM], "anchor": "x", "range": [0, self._histogram_top]}
         return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}
 

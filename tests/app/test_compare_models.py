@@ -5,12 +5,14 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
 from calviz.app import models_compared, recalibrate_learning_curve
 from calviz.app.jobs import Job
+from calviz.app.tables_and_cards import marked_table
 from calviz.core.predictions import Predictions
 from tests.app.pages import (
     app_of,
@@ -522,3 +524,17 @@ def test_models_of_another_file_are_chosen_only_if_it_has_nearly_the_same_rows()
     bare = replace(one, ids=None)
     assert same(bare, replace(bare, labels=bare.labels.copy()))
     assert not same(bare, replace(bare, labels=1 - bare.labels))
+
+
+def test_decimals_stand_below_each_other_beside_the_sign_of_ties():
+    table = pd.DataFrame(
+        {"NLL": ["**0.5118**", "0.5119\u00a0≈", "n/a"], "ECE": ["1.1", "1.2", "1.3"]}
+    )
+    shown = marked_table(table).data
+    # A figure space, which nothing trims.
+    assert [text[-3:] for text in shown["NLL"]] == [
+        "\u00a0\u2007\u2060",
+        "9\u00a0≈",
+        "\u00a0\u2007\u2060",
+    ]
+    assert shown["ECE"].tolist() == ["1.1", "1.2", "1.3"]

@@ -220,7 +220,13 @@ def test_a_curve_that_runs_off_is_cut_and_that_is_said():
     picture = LearningCurves.compute(curve(a=far)).plot()
     assert picture.layout.yaxis.range[1] < 50
     assert any("beyond the picture" in a.text for a in picture.layout.annotations)
-    assert not LearningCurves.compute(curve(a=A)).plot().layout.annotations
+    near = [(0.06, 0.08, 0.1), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]
+    assert not LearningCurves.compute(curve(a=near)).plot().layout.annotations
+    # Ten points would press curves of 2 to 3 points together.
+    picture = LearningCurves.compute(curve(a=A)).plot()
+    assert picture.layout.yaxis.range[1] < 6
+    assert [note.text for note in picture.layout.annotations] == ["Uncalibrated 10.0 points ↑"]
+    assert "Uncalibrated" not in {trace.name for trace in picture.data}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

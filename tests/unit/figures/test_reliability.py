@@ -1,6 +1,7 @@
 """The reliability diagram."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy import stats
 import calviz
 from benchmarks.claims.slices import one_region
 from calviz.core.entry_specs import FIGURES
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import PREDICTED, InputError, OptionError
 from calviz.core.events import Reduction
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
@@ -22,7 +23,7 @@ from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.document import Panel, caption_of
 from calviz.sample.binning import FEW_ROWS
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, with_predicted
 from calviz.sample.slices import slices
 from calviz.sample.step_views import steps
 from calviz.verdicts.analysis import evaluate, judged
@@ -503,6 +504,11 @@ def test_a_headline_about_a_slice_is_drawn_with_the_slice_and_promised_in_square
     squares = HundredSquares.compute(verdict, sample)
     assert [panel.title for panel in squares.panels] == ["All rows", "Where region = 0"]
     assert squares.panels[1].rows == inside.sum()
+    # Where a name is long its values alone are named; a number alone is no class.
+    sample = sample.with_data(with_predicted(sample.data))
+    both = replace(verdict, off_where=(*verdict.off_where, (PREDICTED, "1")))
+    (some,) = ReliabilityOverlay.of_headline(sample, figure.sums, both)
+    assert some.name == "0, class 1"
     # A headline about all rows, or none, draws no slice.
     alike = judged(one_region(np.random.default_rng(1), all_off=0.3))
     assert alike.named_where == ()

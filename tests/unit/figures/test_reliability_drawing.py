@@ -397,6 +397,31 @@ def test_diagrams_beside_each_other_end_at_the_same_score():
     assert ends == pytest.approx([1.035 * own, 1.035 * other])
 
 
+def test_histograms_beside_each_other_have_one_scale():
+    one, two = (Reliability.compute(binary(500), bins=bins) for bins in (4, 20))
+    axes = one.shared_axes(two)
+    assert axes == two.shared_axes(one)
+    tops = [drawn(f, **axes)["layout"]["yaxis2"]["range"][1] for f in (one, two)]
+    assert tops[0] == tops[1] > drawn(two)["layout"]["yaxis2"]["range"][1]
+
+
+def test_a_third_of_a_tablet_has_room_for_titles_and_means():
+    figure = Reliability.compute(binary(500), reduction="top-label")
+    for width, title, lines in (
+        (230, "Confidence", 2),
+        (400, "Confidence (largest probability)", 1),
+    ):
+        layout = drawn(figure, width=width, legend=False)["layout"]
+        assert layout["xaxis"]["title"]["text"] == title
+        (means,) = [a for a in layout["annotations"] if "Mean confidence" in a["text"]]
+        # Letters stay readable, and what stands in the strip ends below the square.
+        assert means["text"].count("<br>") == lines - 1
+        assert means["font"]["size"] >= 10
+        inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+        strip = layout["yaxis"]["domain"][0] - layout["yaxis2"]["domain"][1]
+        assert strip * inner > lines * 1.3 * means["font"]["size"]
+
+
 def test_a_usual_diagram_keeps_its_axes():
     layout = drawn(Reliability.compute(binary(500)))["layout"]
     assert layout["xaxis"]["range"] == [-0.035, 1.035]
