@@ -464,8 +464,7 @@ def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -
     padded = [*cells, *[""] * (len(shown.numbers) - len(cells))]
     # A static table's cells are markdown; a line without any text would be lower than those beside it.
     texts = [md(shorten(cell, fits)) if cell.strip() else "\u00a0" for cell in padded]
-    heads = dict(zip(shown.roles, told_apart(shown.roles, fits), strict=True))
-    head = md(heads[name]) or "\u00a0"
+    head = md(told_apart(dict.fromkeys((name, *shown.roles)), fits)[0]) or "\u00a0"
     st.table(pd.DataFrame({head: texts}), border="horizontal", hide_index=True)
 
 
