@@ -244,7 +244,9 @@ def _costs_table(figures: tuple[Decision, ...]) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
-    right = dict.fromkeys(shown.columns[1:], tables_and_cards.RIGHT)
+    right = dict.fromkeys(
+        shown.columns.drop(["model", "rule"], errors="ignore"), tables_and_cards.RIGHT
+    )
     screen.table(shown, alt="What each rule costs", column_config=right)
     with st.container(horizontal=True):
         for label, content, name in (

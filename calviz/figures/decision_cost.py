@@ -161,7 +161,7 @@ class Decision(SampleFigure):
     name, split, n
         See `SampleFigure`; on these rows costs are measured.
     chosen_on : str or None
-        The split on which the best threshold was chosen; None if it was chosen on the evaluated rows themselves.
+        The split, or that these are other rows, on which the best threshold was chosen; None if it was chosen on the evaluated rows themselves.
     costs : Costs
     level : float
         Level of the band and the intervals.
@@ -267,7 +267,7 @@ class Decision(SampleFigure):
             band=band,
             **sample.redrawing,
             best=(chosen or sample).view(_best, costs=costs),
-            chosen_on=None if chosen is None else chosen.split,
+            chosen_on=None if chosen is None else chosen.split or "other rows",
         )
 
     @classmethod
@@ -420,7 +420,7 @@ class Decision(SampleFigure):
             )
         text = (
             f"At face value ({kept_from(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
-            f"{percent(face.referred_share)} of them referred. With the best threshold "
+            f"{percent(face.referred_share)} of them referred. With the {'best threshold' if self.chosen_on is None else 'threshold that was best on other rows'} "
             f"({kept_from(best)}) they cost {self.per(best.cost)}, "
             f"{percent(best.referred_share)} of them referred. "
         )

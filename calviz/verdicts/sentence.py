@@ -677,6 +677,8 @@ class _Sentences:
                     f"{high}{chosen})."
                 )
             return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
+        if v.direction == "undecided":
+            return f"These rows are too few to tell whether {promised} of {HUNDRED} come true where it promises so."
         where = "Elsewhere, where" if v.off_alone else "Where"
         return (
             f"{where} it promises that {promised} of {HUNDRED} come true, expect about that many."

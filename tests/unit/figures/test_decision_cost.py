@@ -261,3 +261,23 @@ def test_the_difference_that_is_written_is_that_of_the_costs_beside_it():
                 float(v.replace("−", "-").replace(",", "")) for v in match.groups()
             )
             assert face - best == pytest.approx(excess)
+
+
+def test_a_threshold_of_other_rows_has_the_interval_of_its_own_gain_whether_or_not_they_are_a_split():
+    """A map divides the rows without splits: the interval was that of the best of all thresholds, which is 0 or more."""
+    confidence, correct = drawn(2_000)
+    part = np.where(np.arange(2_000) < 1_000, "calibration", "test")
+    whole = data(confidence, correct, splits=part)
+    of_split = Decision.compute(whole, split="test")
+    rows = [
+        Sample(data(confidence[part == p], correct[part == p])) for p in ("test", "calibration")
+    ]
+    figure = Decision.of_rows(*rows, costs=of_split.costs)
+    assert figure.excess_interval == of_split.excess_interval
+    # One that does worse than the face value has an interval around that loss.
+    worse = Decision.of_rows(
+        rows[0], Sample(data([0.999] * 400, [True] * 399 + [False])), costs=Costs(wrong=2)
+    )
+    assert worse.excess < 0
+    assert worse.excess_interval.low < worse.excess < worse.excess_interval.high
+    assert "the threshold that was best on other rows" in worse.reading()
