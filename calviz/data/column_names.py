@@ -668,6 +668,8 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     ('cat', 'cow')
     >>> without_common_words(["score_v1", "score_v2"], of_models=True)
     ('v1', 'v2')
+    >>> without_common_words(["p_v3.1", "p_v3.2"], of_models=True)
+    ('v3.1', 'v3.2')
     >>> without_common_words(["EuroSCORE_I", "EuroSCORE_II"], of_models=True)
     ('EuroSCORE_I', 'EuroSCORE_II')
     """
@@ -675,6 +677,8 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     backwards = [name[::-1].swapcase() for name in columns]
     before = _common(columns, digits=not of_models)
     after = _common(backwards, digits=not of_models)[::-1].swapcase()
+    if of_models and re.search(r"\d\.$", before):
+        before = re.sub(r"[A-Za-z]*[\d.]+$", "", before)  # a version is not cut
     short = min(map(len, columns))
     if len(before) + len(after) >= short:
         after = ""

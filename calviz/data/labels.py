@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -684,3 +685,58 @@ def joint_classes(
         text = f"spellings that are read as one class: {', '.join(sorted(joined))}"
         told.append(Notice.LABEL_VALUES.finding("info", text))
     return codes[0], codes[1], names, told
+
+
+#: A column that names classes is a second label if its chance-corrected agreement with the label is above this: the least that
+#: Fleiss (1981) calls fair; and rows that are looked at.
+_AGREES, _LOOKED_AT = 0.4, 50_000
+#: Words for one of two classes that any flag has.
+_OF_FLAGS = frozenset(
+    ("false", "no", "n", "f", "-", "0", "absent", "off", "nein", "non", "não", "nao", "falsch", "faux", "falso", "onwaar")
+)  # fmt: skip
+
+
+def second_labels(
+    columns: Mapping[str, Factor | FloatArray],
+    label: str,
+    given: Factor | npt.NDArray[Any],
+    labels: IntArray,
+) -> list[str]:
+    """The columns of nothing but names of classes, where they are not empty, that agree with the `given` labels: those of another rater or model.
+
+    Of two classes that any flag may have, the column is called as the `label` is, but for a number.
+    """
+
+    def keys(column: Factor) -> npt.NDArray[Any]:
+        """Its levels as classes, those of empty cells as ""."""
+        return np.array(["" if is_missing(v.strip()) else class_key(v) for v in column.levels])
+
+    stem = re.sub(r"\d+", "", label)
+    alike = {name for name in columns if re.sub(r"\d+", "", name) == stem}
+    if not (alike or isinstance(given, Factor)):
+        return []  # numbers, which any flag may have
+    given = Factor.of(given)
+    truth = keys(given)
+    named = {*truth.tolist()} - {""}
+    numbers = None not in map(column_names.number_of, named)
+    flags = numbers or (len(named) < 3 and not _OF_FLAGS.isdisjoint(named))
+    found = []
+    for name, column in columns.items():
+        if name in alike:
+            values = Factor.of(column)
+        elif flags or not isinstance(column, Factor):
+            continue
+        else:
+            values = column
+        if len(values.levels) > 2 * len(named):
+            continue
+        said = keys(values)
+        if not 1 < len({*said.tolist()} - {""}) <= len({*said.tolist()} & named):
+            continue
+        from sklearn.metrics import cohen_kappa_score
+
+        rows = np.flatnonzero((said[values.codes] != "") & (labels >= 0))[:_LOOKED_AT]
+        each = said[values.codes[rows]], truth[given.codes[rows]]
+        if rows.size and cohen_kappa_score(*each) > _AGREES:
+            found.append(name)
+    return found

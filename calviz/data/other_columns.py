@@ -32,7 +32,7 @@ from calviz.data.format import (
     places,
     short,
 )
-from calviz.data.labels import as_numbers, one_dimensional
+from calviz.data.labels import as_numbers, one_dimensional, second_labels
 from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 
 # ---- Dates and times
@@ -387,10 +387,11 @@ class OtherColumns:
         kinds = [columns[kind] for kind in ("groups", "texts", "numbers")]
         others = {n: c for kind in kinds for n, c in kind.items() if n not in chosen}
         found = outcomes(others, labels, fetched.scores)
-        given = fetched.columns.get(self.layout.label or "")
-        if isinstance(given, Factor):
-            found += [n for n in second_labels(others, given, labels) if n not in found]
-        for name in found:
+        label = self.layout.label or ""
+        given = fetched.columns.get(label)
+        if given is not None:
+            found += second_labels(others, label, one_dimensional(given), labels)
+        for name in dict.fromkeys(found):
             for kind in kinds:
                 kind.pop(name, None)
             text = f"'{short(name)}' tells the label, as a second label or an outcome does: not used; to slice by it, choose the role Group (--group)"
@@ -524,32 +525,6 @@ def outcomes(
 
     each = ((n, c.take(rows) if isinstance(c, Factor) else c[rows]) for n, c in columns.items())
     return [name for name, values in each if _told(values, y) > least(name)]
-
-
-#: A column that names classes is a second label if its chance-corrected agreement with the label is above this: the least that
-#: Fleiss (1981) calls fair. Of two classes it could be any flag.
-_AGREES, _FEWEST_NAMED = 0.4, 3
-
-
-def second_labels(
-    columns: Mapping[str, Factor | FloatArray], given: Factor, labels: IntArray
-) -> list[str]:
-    """The columns of nothing but names of classes, where they are not empty, that agree with the `given` labels: those of another rater or model."""
-    named = {*held(given.levels)}
-    if len(named) < _FEWEST_NAMED or None not in map(column_names.number_of, named):
-        return []
-    found = []
-    for name, values in columns.items():
-        if not isinstance(values, Factor) or not named.issuperset(own := held(values.levels)):
-            continue
-        from sklearn.metrics import cohen_kappa_score
-
-        filled = np.isin(values.codes, [values.levels.index(level) for level in own])
-        rows = np.flatnonzero(filled & (labels >= 0))[:_MOST_TOLD]
-        texts = (column.take(rows).values() for column in (values, given))
-        if len(own) > 1 and rows.size and cohen_kappa_score(*texts) > _AGREES:
-            found.append(name)
-    return found
 
 
 @claim(

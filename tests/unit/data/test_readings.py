@@ -2170,6 +2170,12 @@ def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> N
     second = {"nurse": np.where(np.arange(N) % 2, names[rated], ""), "lamp": names[rng.integers(3, size=N)]}  # fmt: skip
     triage = {"label": names[y], **{f"p_{name}": p[:, j] for j, name in enumerate(names)}}
     assert [*loaded(triage | second).first.to_slice()] == ["lamp"]
+    # Of two classes, a flag is one only by its name.
+    again = np.where(np.arange(N) % 3, np.where(np.arange(N) % 10, Y, 1 - Y), np.nan)
+    of_flags = {"y_1": Y, "p": P, "y_2": again, "smoker": again}
+    assert [*loaded(of_flags, label="y_1").first.to_slice()] == ["smoker"]
+    texts = {"finding": np.where(Y, "lump", "clear"), "p_lump": P, "reader": np.where(again == 1, "lump", np.where(again == 0, "clear", ""))}  # fmt: skip
+    assert not loaded(texts, label="finding").first.to_slice()
     # Of a single row, the names of all models' columns hold its label.
     of_two = {f"{model}: {name}": [p] for model in "ab" for name, p in zip(names, (0.2, 0.7, 0.1), strict=True)}  # fmt: skip
     one = loaded({"truth": ["amber"], **of_two})
