@@ -389,8 +389,8 @@ class OtherColumns:
         found = outcomes(others, labels, fetched.scores)
         label = self.layout.label or ""
         given = fetched.columns.get(label)
-        if given is not None:
-            found += second_labels(others, label, one_dimensional(given), labels)
+        if isinstance(given, Factor) or (given is not None and given.ndim == 1):
+            found += second_labels(others, label, given, labels)
         for name in dict.fromkeys(found):
             for kind in kinds:
                 kind.pop(name, None)
