@@ -102,7 +102,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     )
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
-    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, but for thresholds that keep less than 5 % of them. "
+    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, unless fewer than 5 % of the rows are to be kept. "
     st.caption(
         f"{nowhere * none}Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
         help=capitalised(levels.guarantee(risk / 100)),

@@ -688,8 +688,10 @@ def joint_classes(
 
 
 #: A column that names classes is a second label if its chance-corrected agreement with the label is above this: the least that
-#: Fleiss (1981) calls fair; and rows that are looked at.
-_AGREES, _LOOKED_AT = 0.4, 50_000
+#: Fleiss (1981) calls fair.
+_AGREES = 0.4
+#: Fewest rows that tell what a column says of the label (of a class, and of a value on average), and most in all that are looked at.
+FEWEST_TOLD, MOST_TOLD = 20, 50_000
 #: Words for one of two classes that any flag has.
 _OF_FLAGS = frozenset(
     ("false", "no", "n", "f", "-", "0", "absent", "off", "nein", "non", "não", "nao", "falsch", "faux", "falso", "onwaar")
@@ -735,8 +737,8 @@ def second_labels(
             continue
         from sklearn.metrics import cohen_kappa_score
 
-        rows = np.flatnonzero((said[values.codes] != "") & (labels >= 0))[:_LOOKED_AT]
+        rows = np.flatnonzero((said[values.codes] != "") & (labels >= 0))[:MOST_TOLD]
         each = said[values.codes[rows]], truth[given.codes[rows]]
-        if rows.size and cohen_kappa_score(*each) > _AGREES:
+        if rows.size >= FEWEST_TOLD and cohen_kappa_score(*each) > _AGREES:
             found.append(name)
     return found

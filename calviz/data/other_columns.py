@@ -32,7 +32,7 @@ from calviz.data.format import (
     places,
     short,
 )
-from calviz.data.labels import as_numbers, one_dimensional, second_labels
+from calviz.data.labels import FEWEST_TOLD, MOST_TOLD, as_numbers, one_dimensional, second_labels
 from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 
 # ---- Dates and times
@@ -499,8 +499,6 @@ def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any
 
 #: A column is an outcome if it tells this share of each class, by the name of a verdict a smaller one, and no score tells so much.
 _TELLS, _VERDICT_TELLS, _SCORE_TELLS = 0.95, 0.8, 0.98
-#: Fewest rows of a class, and of a value on average, and most rows in all, that are looked at.
-_FEWEST_TOLD, _MOST_TOLD = 20, 50_000
 
 
 def outcomes(
@@ -508,10 +506,10 @@ def outcomes(
 ) -> list[str]:
     """The columns that tell the label, shape (n,), of nearly each row, while no score, shape (n, K), does: what was measured after the event."""
     rows = np.flatnonzero(labels >= 0)
-    if rows.size > _MOST_TOLD:
-        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_TOLD, replace=False))
+    if rows.size > MOST_TOLD:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_TOLD, replace=False))
     y = labels[rows]
-    if np.count_nonzero(np.bincount(y) >= _FEWEST_TOLD) < 2:
+    if np.count_nonzero(np.bincount(y) >= FEWEST_TOLD) < 2:
         return []
     taken = (array[rows] for array in scores)
     ones = (s[:, -1] if s.shape[1] <= 2 else Factor(s.argmax(axis=1), ()) for s in taken)
@@ -536,7 +534,7 @@ def outcomes(
 def outcome_as_score(found: ScoreColumns, score: FloatArray, labels: IntArray) -> list[Finding]:
     """A notice if a probability of an event, shape (n,), tells nearly each label but is often wrong at 1/2, as no good model is; else none."""
     hit = labels == 1
-    few = min(hit.sum(), (~hit).sum()) < _FEWEST_TOLD or score[hit].mean() < score[~hit].mean()
+    few = min(hit.sum(), (~hit).sum()) < FEWEST_TOLD or score[hit].mean() < score[~hit].mean()
     if few or found.width > 1 or found.kind == "logits" or np.mean((score >= 0.5) == hit) > 0.9:
         return []
     text = f"'{short(found.columns[0])}' tells nearly every label, but not by a cutoff of 1/2: is it known only afterwards?"
@@ -547,7 +545,7 @@ def _told(values: Factor | FloatArray, labels: IntArray) -> float:
     """The share of the rows of the class that a column tells worst: by the most frequent class of each value, of numbers by the best cut between two classes."""
     k = int(labels.max()) + 1
     if isinstance(values, Factor):
-        few, codes = len(values) < _FEWEST_TOLD * len(values.levels), values.codes
+        few, codes = len(values) < FEWEST_TOLD * len(values.levels), values.codes
     else:
         few, codes = k > 2, np.unique(values, return_inverse=True)[1]
     if few:

@@ -2176,6 +2176,8 @@ def test_of_several_classes_and_of_confidences_an_outcome_is_left_out_too() -> N
     assert [*loaded(of_flags, label="y_1").first.to_slice()] == ["smoker"]
     texts = {"finding": np.where(Y, "lump", "clear"), "p_lump": P, "reader": np.where(again == 1, "lump", np.where(again == 0, "clear", ""))}  # fmt: skip
     assert not loaded(texts, label="finding").first.to_slice()
+    few = {name: values[:12] for name, values in (triage | {"nurse": names[y]}).items()}
+    assert "nurse" in loaded(few, label="label").first.to_slice()  # a dozen rows tell nothing
     # Of a single row, the names of all models' columns hold its label.
     of_two = {f"{model}: {name}": [p] for model in "ab" for name, p in zip(names, (0.2, 0.7, 0.1), strict=True)}  # fmt: skip
     one = loaded({"truth": ["amber"], **of_two})
