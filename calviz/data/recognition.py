@@ -150,8 +150,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     said = options.kind or {"renormalise", "softmax"} & {*options.repair}
     if options.scores and label and not said:
         score_columns.ask_if_models(view, scores[0].columns, label)
-    if len(scores) == 1 and not options.models:
-        scores = (of_named_class(view, scores[0], label),)
+    if len(scores) == 1 or options.models:
+        scores = tuple(of_named_class(view, s, label) for s in scores)
     scores = tuple(label_columns.with_labels(view, s, label) for s in scores)
     found = label_columns.with_event_last(view, replace(found, scores=scores, label=label))
     label_columns.ask_if_predicted(view, found, taken)
@@ -296,11 +296,11 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     if truth is None or score.width > 1 or view.options.class_names or truth.width is not None:
         return score
     name = score.columns[0]
-    words, texts = column_names.words(name), truth.levels
+    texts = truth.levels
     spelled = {class_key(text): text for text in texts}
     if score.class_names and class_key(score.class_names[0]) in spelled:
         return score
-    named = [t for t in texts if whole(t) is None and {*column_names.words(t)} <= {*words}]
+    named = score_columns.called_class(name, texts)
     if not named and not name.startswith("1-"):
         known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words
         left = {*_PARTS.findall(name.lower())} - known
@@ -309,6 +309,8 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
     if score.class_names and column_names.is_of_first_class(score.class_names[0], ("0", "1")):
+        return score
+    if view.options.models:
         return score
     if not view.options.scores:
         others = view.numeric({*columns_of_rows(view), name, truth.name})

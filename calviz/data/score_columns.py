@@ -418,6 +418,8 @@ def ask_if_models(
             return  # of two classes, as the user said
         followed = [c.name for c, z in zip(scores, by, strict=True) if abs(z) > clear]
         models = tuple(columns) if alike and named and (event or apart) else tuple(followed)
+        if len(models) < 2:  # few rows: the names tell
+            models = tuple(n for n in columns if called_class(n, truth.levels))
         if len(models) < 2:
             continue
         chosen: dict[str, Any] = {"repair": ("percent",)} if headed else {}
@@ -434,6 +436,12 @@ def ask_if_models(
                 *(Reading(f"only '{n}'{how}", {**chosen, "scores": (n,)}) for n in models[:3]),
             ],
         )
+
+
+def called_class(name: str, texts: Sequence[str]) -> list[str]:
+    """The classes whose words a name holds; numbers are none."""
+    words = {*column_names.words(name)}
+    return [t for t in texts if column_names.whole(t) is None and {*column_names.words(t)} <= words]
 
 
 #: Words of scores that are none of another model: how sure one is, bounds, and what is computed from several.

@@ -562,6 +562,16 @@ def test_two_models_of_a_rare_event_are_asked_about_though_few_rows_show_it() ->
         loaded(columns | {"Ausfall": event, "Mahnung": event[::-1]})
 
 
+def test_few_rows_of_two_models_that_name_the_event_raise_one_question() -> None:
+    found = np.where(np.arange(150) % 15 == 7, "finding", "no_finding")
+    scores = np.random.default_rng(0).uniform(0, 0.2, (2, 150))  # which the labels do not follow
+    columns = {"read": found, "P(finding)_v3.1": scores[0], "P(finding)_v3.2": scores[1]}
+    error = asked(columns | {"age": np.arange(150)})
+    both = loaded(columns, **error.readings[0].options)
+    assert list(both.models) == ["v3.1", "v3.2"]
+    np.testing.assert_array_equal(both.first.labels, found == "finding")
+
+
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
     one, two = P.copy(), P.copy()
     one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan
