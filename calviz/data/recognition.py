@@ -678,7 +678,7 @@ def no_scores(view: TableView, taken: set[str], label: str | None) -> InputError
         fetched = view.table.fetch([], void).columns if void else {}
         void = [name for name, values in fetched.items() if labels.are_missing(values)]
         called = [name for name in void if view.table[name].is_called_label]
-        if len(called or void) == 1:
+        if len(called or void) == 1 and not any(c.is_called_label for c in single if c.classes):
             return labels.no_outcomes((called or void)[0])
     raw = [c.name for c in view.numeric(taken) if not c.in_unit and c.words & column_names.RAW]
     if len(raw) == 1:
