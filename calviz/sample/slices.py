@@ -652,7 +652,10 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
                 break
     rest = way_of_rows(sample, outside, cell, found.rate)
     if rest and not differ and _alone_off(sample, found, cell):
-        return found
+        # The other rows name it, so that this is one test.
+        first = found.off[0].where
+        (p, _), *_ = slice_tests.tested(sample, [first], np.ones(cell.size, bool), part)
+        return replace(found, differ=(first,)) if p <= found.rate else found
     if rest and len(differ) > 1 and outside.mean() < 0.45:
         # The slices differ from one another; not at a half, which balanced columns make.
         return found
