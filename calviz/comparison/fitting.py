@@ -485,7 +485,7 @@ def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | N
     for name, view in views.items():
         try:
             before, after = (
-                float(Sample(d.take(rows.judged)).view(view).mean) for d in (data, calibrated)
+                Sample(d.take(rows.judged)).view(view).shown for d in (data, calibrated)
             )
         except NotAvailable:
             return None
