@@ -129,7 +129,8 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
     figure, *others = figures
     say(figure.headline)
     for one in figures:
-        name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
+        said = one.name if one is figure else capitalised(one.name)  # a file's name is kept
+        name = f"**{md(said, 60)}:** " if others else ""
         st.markdown(f"{name}{md(words.keep_units_together(one.reading()), 1_000)}")
     _of_selected(settings, figure, costs, decide_coverage.when(method, "before"))
     where, how = _rows_words(costs, fit_words, judged_words)

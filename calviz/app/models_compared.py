@@ -335,7 +335,7 @@ def draw_metrics(comparison: ModelComparison, metrics: Iterable[str]) -> None:
     frame = pd.DataFrame(shown).set_index("model")
     st.table(marked_table(frame, second=second), border="horizontal")
     matched = " ".join(md(n, 500) for n in comparison.alignment.notes if LEFT_OUT not in n)
-    st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}. {matched}")
+    st.caption(f"{marks_words(columns)} Binned metrics: {comparison.bins_words}. {matched}")
     for remark in comparison.remarks(columns):
         if remark.kind in ("value", "differences"):
             st.caption(md(remark.words(", ".join(shorten(n, 60) for n in remark.of)), 1_000))
@@ -498,7 +498,7 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
     st.table(marked_table(frame, second=second), border="horizontal")
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
-        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words(columns.values()).replace('best.', 'best of its row.', 1)} "
         f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
     )
     reasons = {

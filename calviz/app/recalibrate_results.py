@@ -137,13 +137,12 @@ def _draw_rows(
     """Draw the table of all methods, or of `only` some; return that of all."""
     comparison = outcome.comparison
     frame = texts(outcome, columns, lead)
-    shown = frame.loc[
-        [m.label for m in methods_by_rank(outcome, lead) if not only or m.key in only]
-    ]
+    labels = {m.key: m.label for m in methods_by_rank(outcome, lead) if not only or m.key in only}
+    shown = frame.loc[[*labels.values()]]
     st.table(_styled(shown.copy(), comparison, columns, lead), border="horizontal")
     mixture = "" if only and "auto" not in only else mixture_words(comparison)[0]
     st.caption(
-        f"{comparison_results.marks_words()} {md(mixture, 600)}",
+        f"{comparison_results.marks_words(columns, labels)} {md(mixture, 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
         f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. "
         f"Points are percentage points. Binned metrics: {comparison.bins_words}.",

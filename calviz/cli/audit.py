@@ -194,8 +194,7 @@ class Audit:
 
         loaded = None
         if self.label_file is None:
-            quiet = self.outputs.quiet
-            loaded = options.summed(file, self.reading, models=self.model, quiet=quiet)
+            loaded = options.summed(file, self.reading, models=self.model, quiet=self.outputs.quiet)
         if loaded is None:
             loaded = options.read_file(file, self.reading, self.label_file)
         if (column := loaded.recognition.model_column) and column in (self.by, self.sites):

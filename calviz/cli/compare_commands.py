@@ -177,15 +177,9 @@ def compare_models(
     models = {name: models[name] for name in model} if model else models
     aligned = same_rows(models, split=split)
     how = options.Reduction.of(reduction, *aligned.models.values())
-    settings: dict[str, Any] = {
-        "bins": bins,
-        "scheme": scheme,
-        "seed": seed,
-        "resamples": resamples,
-        "split": split,
-    }
+    settings: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "split": split}
     every = "all" if outputs.json is not None else None
-    comparison = compare_models(aligned, every, reduction=how, **settings)
+    comparison = compare_models(aligned, every, reduction=how, resamples=resamples, **settings)
     comparison = after_map(comparison, models, resamples=resamples)
     if not outputs.quiet:
         print_models(comparison)

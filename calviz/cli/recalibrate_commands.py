@@ -488,8 +488,7 @@ def threshold(
         with naming(file, options=False):
             choice = threshold(data, risk, confidence, of, by, **how)
         words = repr(choice)
-        named = {"name": data.name} if len(loaded.models) > 1 else {}
-        records.append(named | choice.to_dict())
+        records.append(({"name": data.name} if len(loaded.models) > 1 else {}) | choice.to_dict())
         if not json_only.quiet:
             for line in words.splitlines():
                 show(line)

@@ -156,8 +156,7 @@ def print_conventions(conventions: Conventions) -> None:
         if not v.available:
             numbers = ["n/a", "", ""]
         why = convention.why if v.reason is None else words.capitalised(v.reason)
-        texts = (convention.library, convention.call, *numbers[:shown], why)
-        table.add_row(*map(cell, texts))
+        table.add_row(*map(cell, (convention.library, convention.call, *numbers[:shown], why)))
     console().print(table)
 
 
@@ -224,13 +223,11 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
     """
     show()
     console().print(_table_by_group(levels, column, risk))
-    few = levels.few
-    if few:
+    if few := levels.few:
         names = [short_name(name) or "missing" for name in few[:5]] + ["…"] * (len(few) > 5)
         some = f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows"
         show(f"{some}: {', '.join(names)}", "dim")
-    tested = len(levels.slices.slices)
-    text = f"Too high or low: beyond chance, corrected for all {tested} values; the verdict looks at the slices of all columns. The last columns: {levels.guarantee(risk)}"
+    text = f"Too high or low: beyond chance, corrected for all {len(levels.slices.slices)} values; the verdict looks at the slices of all columns. The last columns: {levels.guarantee(risk)}"
     show(text, "dim")
 
 
@@ -247,7 +244,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
             above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gaps = (points(v, plus=True) for v in (s.gap, levels.slices.on_new_rows(s)))
         off = percent(s.score, 2), percent(s.hits, 2), *gaps
-        texts = (s.where[0][1], f"{s.rows:,}", *off, levels.word(s), *above_threshold)
+        texts = (s.where[0][1] or "missing", f"{s.rows:,}", *off, levels.word(s), *above_threshold)
         table.add_row(*(cell(short_name(text)) for text in texts))
     return table
 
@@ -362,7 +359,7 @@ def print_models(comparison: ModelComparison) -> None:
             show(text)
     if ranked_by(comparison):
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account); beside it, the difference from the best with its interval."
-        show(text, "dim")
+        show(f"{text} {comparison_results.NOISELESS_WORDS}", "dim")
     print_remarks(comparison.remarks(columns))
 
 

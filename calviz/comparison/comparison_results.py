@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -1087,9 +1087,12 @@ NOISELESS_WORDS = (
 )
 
 
-def marks_words(best: str = "best") -> str:
-    """Explain the marks of a table, for its caption; `best` names what is best."""
-    return f"Bold: {best}. ≈: {TIED_WORDS}. Italic: the best of the others."
+def marks_words(columns: Iterable[ComparisonColumn], rows: Collection[str] = ()) -> str:
+    """Explain the marks that are in a table of these columns and rows (all by default), for its caption."""
+    marks = {"tied" if c.is_tied(r) else c.mark(r) for c in columns for r in rows or c.results}
+    said = {"best": "Bold: best.", "tied": f"≈: {TIED_WORDS}."}
+    said["second"] = "Italic: the best of the others."
+    return " ".join(text for mark, text in said.items() if mark in marks)
 
 
 def refit_words(refits: int) -> str:

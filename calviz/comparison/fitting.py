@@ -484,14 +484,12 @@ def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | N
     views = {"Brier score": losses.squared_error, "NLL": losses.negative_log_likelihood}
     for name, view in views.items():
         try:
-            before, after = (
-                float(Sample(d.take(rows.judged)).view(view).mean) for d in (data, calibrated)
-            )
+            was, now = (Sample(d.take(rows.judged)).view(view).shown for d in (data, calibrated))
         except NotAvailable:
             return None
-        numbers = decimal(before, 4), decimal(after, 4)
+        numbers = decimal(was, 4), decimal(now, 4)
         if numbers[0] != numbers[1]:
-            words[after > before] = f"by {name} ({numbers[0]} before, {numbers[1]} after)"
+            words[now > was] = f"by {name} ({numbers[0]} before, {numbers[1]} after)"
     if len(words) < 2:
         return None
     return f"better {words[False]}, worse {words[True]}, judged on {rows.evaluation.how}."

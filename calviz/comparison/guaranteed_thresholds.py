@@ -149,9 +149,8 @@ class ThresholdChoice:
                 f"Chosen {chosen}{self._seen()}. {self.fit.remark}"
             ).rstrip()
         if self.threshold is None:
-            share = _tuple(self.target)[0] if self.of in ("error", "precision") else None
             rows, more = self.fit.rows, self.more_rows
-            return risk_tests.none_words(f"{promise}, {sure}", chosen, rows, more, share)
+            return risk_tests.none_words(f"{promise}, {sure}", chosen, rows, more, self._share)
         what = self.class_name and f"probability of '{shorten(self.class_name, 40)}'"
         threshold = f"a {what or 'confidence'} of {from_on(self.threshold)}"
         if self.refuted:
@@ -159,6 +158,11 @@ class ThresholdChoice:
         else:
             words = f"From {threshold} on: {promise}, {sure}, on new rows like those it was chosen on. Chosen {chosen}"
         return " ".join(filter(None, (f"{words}{self._seen()}.", self.fit.remark, self.wrong)))
+
+    @property
+    def _share(self) -> float | None:
+        """The share of the kept that may be wrong; None if that is not the risk."""
+        return _tuple(self.target)[0] if self.of in ("error", "precision") else None
 
     @property
     def above(self) -> str:
@@ -177,8 +181,10 @@ class ThresholdChoice:
     @claim("threshold-risk")
     def line(self, name: str) -> str:
         """One line about a group: its threshold, and its risk, guaranteed and observed."""
+        # Of pairs, too, a blank cell is missing.
+        name = shorten(", ".join(level or "missing" for level in name.split(", ")), 40)
         if self.threshold is None:
-            return f"  {shorten(name, 40)}: none; {risk_tests.more_rows_words(self.more_rows)}."
+            return f"  {name}: none; {risk_tests.more_rows_words(self.more_rows, self._share)}."
         bounds, seen = (
             " and ".join(
                 "-" if value is None else _written(of, value)
@@ -187,10 +193,9 @@ class ThresholdChoice:
             for values in (self.bound, self.observed)
         )
         promise = "broken beyond noise" if self.refuted else f"guaranteed {bounds}"
-        kept = ""
-        if self.kept is not None:
-            kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        return f"  {shorten(name, 40)}: from {from_on(self.threshold)} on, {promise}, observed {seen}{self.above}{kept}"
+        rows = counted(self.rows, "row")
+        kept = "" if self.kept is None else f", keeps {percent(self.kept)} of {rows}"
+        return f"  {name}: from {from_on(self.threshold)} on, {promise}, observed {seen}{self.above}{kept}"
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:

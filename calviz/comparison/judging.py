@@ -47,6 +47,11 @@ class Next(NamedTuple):
     chance: FloatArray
 
 
+def _named(group: str) -> str:
+    """The name of a group, in which a blank cell is missing."""
+    return f"{group}missing" if not group or group.endswith(" = ") else group
+
+
 @dataclass(frozen=True)
 class RateDifference:
     """The corrected rate of one group minus that of another.
@@ -85,7 +90,7 @@ class RateDifference:
     )
     def sentence(self) -> str:
         """Say which is higher, if either is."""
-        one, other = shorten(self.first), shorten(self.second)
+        one, other = shorten(_named(self.first)), shorten(_named(self.second))
         by = f"({points(self.interval.low, plus=True)} to {points(self.interval.high, plus=True)})"
         if self.verdict == "tied":
             return f"'{one}' and '{other}' are not told apart: {points(self.value, plus=True)} points {by}."
@@ -589,10 +594,10 @@ class Judged(metric_results.Displayed):
                 found.append(
                     f"Its error rates differ between values of '{shorten(name)}' ({p_value(p)}): compare these by corrected rates only."
                 )
-        off = [name for name, g in self.groups.items() if g.adjusted <= LEVEL]
+        off = [_named(name) for name, g in self.groups.items() if g.adjusted <= LEVEL]
         if off and len(self.groups) > 1:
             found.append(f"It is wrong in one direction for: {words.listed(off, most=5)}.")
-        bare = [name for name, g in self.groups.items() if not g.labelled]
+        bare = [_named(name) for name, g in self.groups.items() if not g.labelled]
         if bare:
             found.append(f"Without a label, and so not corrected: {words.listed(bare, most=5)}.")
         if self.unlike <= LEVEL:
@@ -626,7 +631,7 @@ class Judged(metric_results.Displayed):
         for name, group in list(self.groups.items())[:_SHOWN]:
             e = group.corrected
             told = ("-", "") if e is None else (percent(e.value), _range(e, 100))
-            rows.append((column + shorten(name), *told))
+            rows.append((column + shorten(_named(name)), *told))
         if len(self.groups) > _SHOWN:
             rows.append((f"{_SHOWN} of {len(self.groups):,} groups are shown", "", ""))
         of = f" ({counted(self.rows, 'row')})" * (self.unit == "item")

@@ -25,7 +25,7 @@ from calviz.data.format import NAMED, REPAIRS, ReadingOptions, Source, join_plac
 
 #: Separators in order of preference: the rarer a character is within cells, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
-NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
+NAMES = {"\t": "tab", " ": "space", "\x01": "control-A", ",": "comma", ";": "semicolon"}
 _NUMBER = re.compile(
     r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
 )
@@ -76,7 +76,7 @@ class Dialect(CsvStyle):
         sign = NAMES.get(self.separator, f"'{self.separator}'")
         extra = ", decimal comma" if self.decimal_comma else ""
         extra += "" if self.header else ", no header"
-        return f"CSV separated by {sign}{extra}"
+        return f"CSV, {sign}-separated{extra}"
 
 
 def is_number(text: str, decimal_comma: bool = False) -> bool:
@@ -528,8 +528,7 @@ def _read_lines(stream: Any, size: int) -> bytes:
 def _row_not_closed(block: bytes, separator: str) -> int | None:
     """Return the number of lines before the row with a quoted cell that does not end, or ends within another cell; None if there is none."""
     lines = io.StringIO(block.decode(errors="replace"), newline="")
-    blank = separator == " "
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=blank, strict=True)
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator == " ", strict=True)
     while True:
         start = reader.line_num
         try:

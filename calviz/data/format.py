@@ -744,7 +744,7 @@ class Table(ABC):
     Attributes
     ----------
     format : str
-        Description of the format ("CSV separated by ';'").
+        Description of the format ("CSV, semicolon-separated").
     columns : tuple of Column
     named : bool
         Whether the column names come from the file.

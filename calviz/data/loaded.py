@@ -239,7 +239,7 @@ class Recognition:
     Attributes
     ----------
     format : str
-        "CSV separated by ';'", "NPZ", ...
+        "CSV, semicolon-separated", "NPZ", ...
     kind : {"probabilities", "logits", "confidence"}
     label : str or None
         The column or array with the label; for one-hot labels the columns, separated by ", ".

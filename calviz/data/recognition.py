@@ -207,9 +207,10 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     scores = [("score column", s) for s in listed if not s.endswith("*")]
     for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
-            raise OptionError(
-                f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
-            )
+            known, each = known_columns(table.names), [part.strip() for part in name.split(",")]
+            if what == "group" and all(part in table for part in each):
+                known = f"give each column by itself: --group {' --group '.join(map(short, each))}"
+            raise OptionError(f"the {what} '{short(name)}' is not in the {table.holder}; {known}.")
         # Unusable score columns are reported by `score_columns`.
         if what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)

@@ -155,7 +155,8 @@ class LearningCurves(Figure):
         if not (needed := self.needed()):
             return ""
         first, methods = needed[0], len(self.curve.methods)
-        adjusted = f", adjusted for {len(self.sizes)} sizes and {methods} methods" * (methods > 1)
+        sizes = f"{len(self.sizes)} sizes and " * (len(self.sizes) > 1)
+        adjusted = f", adjusted for {sizes}{methods} methods" * (methods > 1)
         noise = f"beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
         if first.better_from is not None:
             fewer = " Fewer were not tried." * (first.better_from == self.sizes[0])

@@ -71,6 +71,11 @@ class MeanLoss:
         """Loss of each row, shape (n,)."""
         return self.of_rows()
 
+    @property
+    def shown(self) -> float:
+        """The mean as tables show it: the Brier score of two classes is that of one column."""
+        return self.details.get("one_column", float(self.mean))
+
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means of samples drawn with replacement.
 
@@ -269,15 +274,14 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
 
 
 def smaller_squared_error(one: Sample, other: Sample) -> tuple[float, float] | None:
-    """Mean squared errors of two samples if that of the first is smaller, at a level of 0.5 %; None if that is not shown."""
+    """Brier scores of two samples as shown, of two classes of one column, if that of the first is smaller at a level of 0.5 %; else None."""
     try:
         views = [sample.view(squared_error) for sample in (one, other)]
     except NotAvailable:
         return None
     drawn = [error_bars.resampled(v, "bootstrap", seed=0, resamples=200).mean for v in views]
-    errors = float(views[0].mean), float(views[1].mean)
     beyond = 2.576 * math.hypot(*(float(mean.std()) for mean in drawn))
-    return errors if errors[1] - errors[0] > beyond else None
+    return (views[0].shown, views[1].shown) if views[1].mean - views[0].mean > beyond else None
 
 
 @_by_row

@@ -579,6 +579,9 @@ def test_too_few_rows_to_fit_on_is_one_sentence():
 def test_costs_that_make_no_sense_are_one_sentence():
     app = unfold(open_page("data=breast_cancer", "decisions"), "Keep or refer")
     assert "miscalibration costs" in text_of(quiet(app))
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    names = [text for m in quiet(app).markdown for text in re.findall(r"\*\*(.*?):\*\* ", m.value)]
+    assert names[-2:] == ["naive Bayes", "After temperature scaling"]
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
     assert "a wrong prediction must cost more than a right one" in text_of(app)

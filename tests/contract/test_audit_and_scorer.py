@@ -335,6 +335,16 @@ def test_without_a_threshold_the_reason_is_that_of_the_app(tmp_path):
     assert why in RiskCoverage.compute(calviz.load(path)).at_risk(0.1).sentence
 
 
+def test_blank_groups_are_missing_and_none_says_for_which_thresholds(tmp_path):
+    path = tmp_path / "groups.csv"
+    rows = [f"{i % 2},{(i % 99 + 1) / 100},{'a' * (i % 3 > 0)}" for i in range(300)]
+    path.write_text("\n".join(["label,probability,site", *rows]))
+    text = " ".join(run_successfully("audit", path, "--by", "site").split())
+    assert " missing 100 " in text
+    words = "more rows would hardly help, unless fewer than 5 % of the rows are to be kept;"
+    assert f"None: {words}" in text
+
+
 @pytest.mark.parametrize("command", [("audit",), ("over-time", "--time", "day")])
 def test_that_all_splits_are_used_is_said_once(tmp_path, command):
     name, *options = command

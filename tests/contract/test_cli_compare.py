@@ -10,7 +10,7 @@ import pytest
 
 import calviz
 from calviz.comparison.advice import advise
-from calviz.comparison.comparison_results import AGAINST_WORDS
+from calviz.comparison.comparison_results import AGAINST_WORDS, NOISELESS_WORDS
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError
 from tests.inputs.command_line import outcome, run
@@ -245,6 +245,7 @@ def test_compare_models_says_how_the_rows_were_matched_and_writes_json(tmp_path)
     assert out.exit_code == 0, out.output
     assert "3 rows matched by identifier." in out.stdout
     assert "1 row of 'one' left out" in out.stdout
+    assert NOISELESS_WORDS in " ".join(out.stdout.split())
     record = json.loads(target.read_text())
     assert (record["rows"], record["matched_by"]) == (3, "identifier")
     assert record["files"] == ["one.csv", "other.csv"]

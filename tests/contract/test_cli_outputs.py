@@ -180,10 +180,17 @@ def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
     path, state = write(tmp_path, ".csv", probabilities()), tmp_path / "s.jsonl"
     tiny, none = tmp_path / "tiny.csv", tmp_path / "none.npz"
     tiny.write_text("label,p\n0,.5\n1,.5\n")
+    groups = tmp_path / "groups.csv"
+    groups.write_text("label,p,site,ward\n" + "0,.4,a,u\n1,.6,b,v\n" * 20)
     np.savez(none, label=1)
     out = ("--out", tmp_path / "o.csv")
     for arguments, sentence in (
         (("audit", path, "--by", "site"), "no group column 'site'; these rows have none."),
+        (
+            ("audit", groups, "--group", "site,ward"),
+            "the group 'site,ward' is not in the file; give each column by itself: --group site --group ward.",
+        ),
+        (("audit", groups, "--group", "site,x"), "'site,x' is not in the file; there are label,"),
         (("audit", none), "no probability arrays were recognised; name the array"),
         (("arena", path, "--state", state), "'rows' has no splits; name two (--fit-split"),
         (("recalibrate", tiny, "--method", "platt", *out), "there is 1 calibration row ("),
@@ -208,7 +215,7 @@ def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
         code, _, wrong = outcome(*arguments)
         assert (code, sentence in wrong) == (2, True), wrong
     left = {p.name for p in tmp_path.iterdir()}
-    assert left == {path.name, "tiny.csv", "none.npz"}
+    assert left == {path.name, "tiny.csv", "groups.csv", "none.npz"}
 
 
 # ---- `calviz profile`, `calviz merge`, and `calviz audit` of what comes of them

@@ -36,10 +36,10 @@ HAPPENED = (_rng.random(N) < 0.5).astype(int)
 
 #: Read to the numbers of the table; part of the sentence that says what was recognised.
 LOADED_AS_BASE = {
-    "01_plain.csv": "CSV separated by ','",
-    "02_bom_crlf.csv": "CSV separated by ','",
-    "03_semicolon.csv": "CSV separated by ';'",
-    "05_tab.tsv": "CSV separated by tabs",
+    "01_plain.csv": "CSV, comma-separated",
+    "02_bom_crlf.csv": "CSV, comma-separated",
+    "03_semicolon.csv": "CSV, semicolon-separated",
+    "05_tab.tsv": "CSV, tab-separated",
     "06_latin1_header.csv": "classes (été, automne, hiver)",
     "07_labels_as_class_names.csv": "label 'label' (class name)",
     "09_class_names_with_commas.csv": 'classes (cat, tabby, dog, "mutt", fox)',
@@ -48,7 +48,7 @@ LOADED_AS_BASE = {
     "12_logits.csv": "logits in logit_cat … logit_fox (their softmax is taken)",
     "23_blank_lines_and_comment.csv": "3 classes (cat, dog, fox)",
     "25_sci_notation_and_spaces.csv": "3 classes (cat, dog, fox)",
-    "30_gzip.csv.gz": "CSV separated by ','",
+    "30_gzip.csv.gz": "CSV, comma-separated",
     "31_jsonl.jsonl": "JSON Lines: 24 rows, 3 classes (cat, dog, fox)",
     "32_jsonl_list_probs.jsonl": "JSON Lines: 24 rows, 3 classes (0, 1, 2)",
     "33_table.parquet": "Parquet: 24 rows, 3 classes (cat, dog, fox)",

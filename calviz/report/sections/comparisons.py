@@ -56,7 +56,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     yield _method_table(comparison, columns)
     refits = comparison_results.refit_words(comparison.refits)
     yield Note(
-        f"{comparison_results.marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
+        f"{comparison_results.marks_words(columns)} Values are on the evaluation rows; lower is better for all but accuracy. {comparison_results.gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refits}." if comparison.tied else "")
     )
@@ -166,7 +166,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     yield _model_table(comparison, columns)
     if keys:
         yield Note(
-            f"{comparison_results.marks_words()} "
+            f"{comparison_results.marks_words(columns)} "
             f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):

@@ -19,6 +19,7 @@ from calviz.comparison.comparison_results import (
     ComparisonColumn,
     MethodResult,
     RowsUsed,
+    marks_words,
 )
 from calviz.comparison.fitting import Division, assign_parts, calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve
@@ -501,6 +502,14 @@ def test_equal_values_are_both_the_best(tied):
     result = column("accuracy", tied, a=0.6707, b=0.6707, c=0.6143, d=0.5)
     assert [result.mark(row) for row in "abcd"] == ["best", "best", "second", None]
     assert not any(result.is_tied(row) for row in "abcd")
+
+
+def test_a_caption_explains_the_marks_that_are_there():
+    result = column("nll", ("a", "b"), a=0.1, b=0.2, c=0.3, d=0.4)
+    assert re.findall("Bold|≈|Italic", marks_words([result])) == ["Bold", "≈", "Italic"]
+    assert marks_words([result], ["a", "d"]) == "Bold: best."
+    assert re.findall("Bold|≈|Italic", marks_words([result], ["b", "d"])) == ["≈"]
+    assert marks_words([result], ["d"]) == ""
 
 
 def test_a_column_has_one_number_of_decimals_and_its_unit():

@@ -295,6 +295,17 @@ def test_each_column_of_groups_is_looked_at_by_itself():
     assert calviz.judge(says, people, pd.Series(system)).groups.keys() == {"0", "1"}
 
 
+def test_a_blank_group_is_missing():
+    says, people, _, system = questions(np.random.default_rng(1), 900, 2, -300)
+    blank = np.where(system == 0, "", "b")
+    one = calviz.judge(says, people, {"system": blank})
+    assert list(one.groups) == ["", "b"]
+    assert {"system = missing", "system = b"} < {row[0] for row in one.summary().rows}
+    assert "'missing'" in one.differences[0].sentence()
+    both = calviz.judge(says, people, {"system": blank, "task": np.resize(["a", ""], says.size)})
+    assert {"system = missing", "task = missing"} < {row[0] for row in both.summary().rows}
+
+
 def test_fractions_are_cut_to_group_by():
     says, people = case("verdicts")
     minutes = np.random.default_rng(0).random(2_000)

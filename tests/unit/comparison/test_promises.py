@@ -203,6 +203,21 @@ def test_a_group_that_keeps_everything_leaves_its_level_to_the_others():
     assert choice["hard"].bound == calviz.threshold(alone, risk=0.15).bound
 
 
+def test_a_blank_group_is_missing_and_none_says_for_which_thresholds():
+    wrong = calviz.ConfidencePredictions(
+        confidence=np.tile(np.linspace(0.5, 1, 500), 4),
+        correct=np.arange(2_000) % 3 > 0,
+        groups={"site": np.tile(["", "b"], 1_000), "ward": np.repeat(["u", ""], 1_000)},
+    )
+    choice = calviz.threshold(wrong, 0.05, by="site")
+    why = "none; no threshold that keeps 5 % of the rows gets clearly below 5.0 % wrong, and more rows would hardly help."
+    assert repr(choice).splitlines()[1:] == [f"  missing: {why}", f"  b: {why}"]
+    pairs = repr(calviz.threshold(wrong, 0.05, by=("site", "ward")))
+    assert {line.split(":")[0].strip() for line in pairs.splitlines()[1:]} == {
+        *("missing, u", "missing, missing", "b, u", "b, missing")
+    }
+
+
 def test_two_risks_hold_at_half_the_level_each():
     data = binary(splits=halves(2_000))
     both = calviz.threshold(data, risk=(0.25, 0.3), of=("precision", "recall"))

@@ -414,7 +414,13 @@ def memorised(by, n=600):
 def test_that_the_model_was_trained_on_the_rows_that_fit_is_said_where_it_shows():
     said = "The model was trained on split 'train': its Brier score is "
     division = Division(fit_split="train", eval_split="test")
-    assert division.told(memorised(1.3)).fit.remark.startswith(said)
+    remark = division.told(memorised(1.3)).fit.remark
+    there, here = (
+        calviz.evaluate(memorised(1.3), ["brier_binary"], split=split, ci=False)["brier_binary"]
+        for split in ("train", "test")
+    )
+    # As tables show it: of one column.
+    assert remark.startswith(f"{said}{there.value:.4f} there and {here.value:.4f} on ")
     assert division.told(memorised(0)).fit.remark == ""
     assert Division(fit_split="test").told(memorised(1.3)).fit.remark == ""
     comparison = compare(

@@ -58,7 +58,7 @@ def test_labels(key: str) -> None:
     assert file.first.labels is not None
     assert file.first.labels.tolist() == labels
     assert " ".join(file.first.class_names) == names
-    assert file.recognition.sentence().startswith("CSV separated by ','")
+    assert file.recognition.sentence().startswith("CSV, comma-separated")
 
 
 ONE_SCORE = {

@@ -154,6 +154,11 @@ def test_the_answer():
     assert figure.warnings() == ()
 
 
+def test_one_size_is_nothing_to_adjust_for():
+    one = replace(curve(), points=tuple(p for p in curve().points if p.rows == 400))
+    assert "evaluation rows, adjusted for 2 methods" in LearningCurves.compute(one).answer()
+
+
 def test_rows_of_clusters_cannot_tell_how_many_are_enough():
     figure = LearningCurves.compute(replace(curve(), clustered=True))
     assert figure.headline == "Up to 400 labels do not reliably help, by ECE"
