@@ -282,7 +282,8 @@ class Verdict(JudgedNumbers):
     @claim("miscalibration")
     def headline(self) -> str:
         """The verdict in at most 15 words, without interval and place."""
-        rows = counted(self.rows, "row")
+        told = re.search(" found on (.*?): ECE", self.sentence)
+        rows = told[1] if told else counted(self.rows, "row")
         if self.in_reverse:
             return "Upside down: the scores rank in reverse"
         if self.changed:

@@ -17,7 +17,7 @@ from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_w
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, rest_of_rows
 
-#: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
+#: If the upper bound of the ECE is this or more, or half the rate of a rare event, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
 #: Level of the test alone at which a mean gap is perhaps there: at 5 %, this is said of 4.9 % of files without one.
 PERHAPS = 0.04
@@ -166,7 +166,7 @@ def _judge(
     unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{told}, but {' and '.join(but)}{no_discrimination}."
-    few = evidence.ece_below >= BLUNT
+    few = evidence.ece_below >= min(BLUNT, (rate_if_rare(sample) or 1.0) / 2)
     too_few = "; these rows are too few to tell" * few
     return "undecided" if few else "calibrated", f"{told}{unseen}{no_discrimination}{too_few}."
 

@@ -101,7 +101,7 @@ class Change(NamedTuple):
         first, last = map(shown, self.between)
         day = f"{'on' if first.count('-') > 1 else 'in'} {first}"
         days = f"between {first} and {last}" if first != last else day
-        more = f"; on these rows, {words.points(self.less)} points further off than to expect on new ones"
+        more = f"; the size is for new rows, {words.points(self.less)} points less than on these, which chose the day"
         return f"with 95 % confidence it changed {days}{more * (self.less >= 0.0005)}"
 
 
