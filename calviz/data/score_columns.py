@@ -463,7 +463,9 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     hit, words = truth.keys == event, (*truth.words, *column_names.words(event))
     known = column_names.SCORE_WORDS | {*filter(str.isalpha, words)}
     used = [view.table[s.columns[-1]] for s in found.scores]
-    free = [c for c in view.numeric({*taken, *found.used}) if c.words & known and c.in_unit]
+    free = [c for c in view.numeric({*taken, *found.used}) if c.words & known]
+    percent = [c for c in free if c.is_headed_in_percent and _of_events_in_percent([c])]
+    free = [c for c in free if c.in_unit or c in percent]
     free = [c for c in free if not (c.words & _OF_NO_MODEL or c.is_label_like)]
     clear = [_clear(c, hit) for c in (*used, *free)]
     new = [c for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR]
@@ -472,6 +474,8 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
         return
     names = tuple(c.name for c in view.table.columns if c in (*used, *new))
     chosen: dict[str, Any] = {"models": names}
+    if any(c in percent for c in new):
+        chosen["repair"] = (*options.repair, "percent")
     if not (options.label or plain(truth.name) in column_names.LABELS):
         chosen["label"] = truth.name
     if event != usual:
