@@ -298,9 +298,10 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         # Beside one row, the app shows a guess.
         one = len(table[first.columns[0]].head) == 1
         none = "one row does not say which is the label" if one else "there is no label column"
+        remedy = "add a column 'label' with the true class" + ", or say which column it is" * one
         raise InputError(
             f"{none}: {what}, but nothing to compare them with{stops}",
-            remedy="add a column 'label' with the true class",
+            remedy=remedy,
             unlabelled=not one,
         )
     none = f"there is no column called 'label' ({what})"
