@@ -150,9 +150,11 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     sample = Sample.of(data, reduction=comparison.reduction)
     state = sample.once(watched)
-    # Where the verdict names a slice, a change counts if its day is well known.
     leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
-    change = state.found if state is not None and (leads or state.is_dated) else None
+    change, second = None if state is None else state.found, ""
+    # What the verdict names first is answered first; a change that comes second, after it.
+    if state is not None and change and not (leads or state.headline in str(comparison.found)):
+        change, second = None, f"{state.headline}."
     ended = change is not None and bool(change.days[1])
     caveat = (change_words(sample),) if change else ()
     rest = [
@@ -179,7 +181,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         return Advice(UNCALIBRATED, (*caveat, *rest))
     elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
-        why = " ".join(filter(None, (left, comparison.alone, why_not)))
+        why = " ".join(filter(None, (left, comparison.alone, why_not, second)))
         # To leave the model would deny the verdict.
         return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
     else:
@@ -192,6 +194,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if why_not and chosen != own:
         stays = _in_slice(comparison, chosen, own)[0] if rather else ""
         cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())
+    cautions += (f"{second} {words.IN_TURN}",) * bool(second)
     return Advice(
         chosen,
         (
