@@ -42,7 +42,7 @@ from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
-from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
+from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -181,6 +181,8 @@ def no_fix_words(verdict: Verdict) -> str:
         return NOT_SINCE
     if verdict.classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
+    if verdict.direction == "undecided":
+        return "No need of a correction is shown: these rows are too few to tell."
     if verdict.direction != "calibrated":
         return ""
     return "No need of a correction is shown: no miscalibration was found on these rows."
@@ -208,10 +210,6 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     if why := no_fix_words(subject.verdict):
         yield Text(why)
         return
-    if sample.data.rows < MIN_ROWS:
-        raise NotAvailable(
-            f"fewer than {MIN_ROWS} rows do not tell what recalibration would bring."
-        )
     whole = sample.data if subject.whole is None else subject.whole
     try:
         done = before_and_after(
