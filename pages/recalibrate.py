@@ -28,16 +28,14 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        verdict, changed = session.evaluation(chosen).verdict, ""
-        leads = verdict is not None and bool(verdict.changed)
-        # A change within a slice is answered by the map of it, which the comparison fits; what has ended, by none.
-        if leads and not (verdict.changed_where or verdict.ended):
-            changed = rows_shown.say_changed(chosen, primary=True)
+        # What has ended is answered by no map.
+        verdict = session.evaluation(chosen).verdict
+        ended = verdict is not None and verdict.ended
+        changed = "" if ended else rows_shown.say_changed(chosen, primary=True)
+        if changed:
             say(f"Advice: fit on the rows since {changed} only")
-        # What to take comes before the choices that led to it, and before a change that the verdict names second.
+        # What to take comes before the choices that led to it.
         first = st.container()
-        if not leads:
-            rows_shown.say_changed(chosen)
         actions = st.container(gap="small")
         with st.expander("Methods and rows"):
             choice = recalibrate_comparison.choose_plan(chosen, actions)

@@ -150,11 +150,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     sample = Sample.of(data, reduction=comparison.reduction)
     state = sample.once(watched)
+    # Where the verdict names a slice, a change counts if its day is well known.
     leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
-    change, second = None if state is None else state.found, ""
-    # What the verdict names first is answered first; a change that comes second, after it.
-    if state is not None and change and not (leads or state.headline in str(comparison.found)):
-        change, second = None, f"{state.headline}."
+    change = state.found if state is not None and (leads or state.is_dated) else None
     ended = change is not None and bool(change.days[1])
     caveat = (change_words(sample),) if change else ()
     rest = [
@@ -167,7 +165,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     taken = even if comparison.found or proven else ()
     chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
     own = next((m.key for m in comparison if m.is_of_slice), SEGMENTS)
-    since = change is not None and leads and bool(change.where) and not ended
+    within = change is not None and bool(change.where) and not ended
+    # What the verdict names first is answered first; the change in another slice after it.
+    since, second = within and leads, within and not leads
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
     rather = off and not why_not and _rather(comparison, own, chosen, name)
@@ -181,7 +181,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         return Advice(UNCALIBRATED, (*caveat, *rest))
     elif chosen == UNCALIBRATED:
         left = _left(comparison, name, first, keep_classes)
-        why = " ".join(filter(None, (left, comparison.alone, why_not, second)))
+        why = " ".join(filter(None, (left, comparison.alone, why_not)))
         # To leave the model would deny the verdict.
         return Advice(UNCALIBRATED, (*caveat, why, *rest), given=not off)
     else:
@@ -191,10 +191,12 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         among = _among(comparison, chosen, candidates, near, even)
         why = f"{why}, and {comparison[chosen].label} {among}"
     cautions = cautions_of(comparison, comparison[chosen])
+    if second:
+        turn = change_words(sample).replace(words.NOT_SINCE, words.IN_TURN)
+        caveat, cautions = (), (*cautions, turn)
     if why_not and chosen != own:
         stays = _in_slice(comparison, chosen, own)[0] if rather else ""
         cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())
-    cautions += (f"{second} {words.IN_TURN}",) * bool(second)
     return Advice(
         chosen,
         (

@@ -181,9 +181,7 @@ def no_fix_words(verdict: Verdict) -> str:
         return NOT_SINCE
     if verdict.classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
-    if verdict.direction == "undecided":
-        return "No need of a correction is shown: these rows are too few to tell."
-    if verdict.direction != "calibrated":
+    if verdict.direction not in ("calibrated", "undecided"):
         return ""
     return "No need of a correction is shown: no miscalibration was found on these rows."
 
@@ -191,8 +189,7 @@ def no_fix_words(verdict: Verdict) -> str:
 def simple_words(verdict: Verdict) -> str:
     """What is said of a recalibrator that was not compared with others."""
     apart = "One map moves all rows alike: slices that are off by another amount than the rest may stay so. "
-    more = "A comparison of more methods may advise another."
-    return apart * bool(verdict.slices_off) + more
+    return apart * bool(verdict.slices_off) + "A comparison of more methods may advise another."
 
 
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")

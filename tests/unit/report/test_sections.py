@@ -310,7 +310,7 @@ def test_no_correction_is_promised_where_the_advice_is_to_leave_the_model_as_it_
     for few in (rows, rows.take(np.arange(15))):
         verdict = calviz.verdict(few)
         assert verdict.direction == "undecided"
-        said = "No need of a correction is shown: these rows are too few to tell."
+        said = "No need of a correction is shown: no miscalibration was found on these rows."
         assert said in report_of(Subject(Sample(few, resamples=200)), "fix").markdown()
         assert no_fix_words(verdict) == said
     compared = calviz.compare(rows, ["temperature", "platt"], metrics=["nll", "ece"], resamples=200)
