@@ -73,8 +73,8 @@ BY = {
     "true-class": "by true class",
 }
 GREY = (
-    "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files. What lies within is "
-    "no evidence of an error."
+    "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files. What lies within may "
+    "be chance."
 )
 NOT_CENTRED = "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave to it."
 _NOT_0 = "It is not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."

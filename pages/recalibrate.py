@@ -28,10 +28,10 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        # A change within a slice is answered by the map of it, which the comparison fits; what has ended, by none.
+        # What has ended is answered by no map.
         verdict = session.evaluation(chosen).verdict
-        answered = verdict is not None and (verdict.changed_where or verdict.ended)
-        changed = "" if answered else rows_shown.say_changed(chosen, primary=True)
+        ended = verdict is not None and verdict.ended
+        changed = "" if ended else rows_shown.say_changed(chosen, primary=True)
         if changed:
             say(f"Advice: fit on the rows since {changed} only")
         # What to take comes before the choices that led to it.

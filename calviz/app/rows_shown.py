@@ -120,7 +120,8 @@ def say_not_followed(settings: Settings, subject: str) -> None:
 def say_changed(settings: Settings, *, primary: bool = False, when: str = "") -> str:
     """Say, with a link to the tab Time, that calibration has changed, as these rows do not tell what holds on new ones; return since when if the headline says it or the day is well known, or ""."""
     state = settings.sample.once(watched)
-    if state is not None and state.found is not None:
+    # Where a map is fitted (`primary`), the comparison advises what a change within a slice asks for.
+    if state is not None and state.found is not None and not (primary and state.found.where):
         verdict = session.evaluation(settings).verdict
         with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
             lead = f"{capitalised(when.strip())}: c" if when else "C"

@@ -165,7 +165,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     taken = even if comparison.found or proven else ()
     chosen = min(taken, key=lambda key: _simplicity(comparison[key], rule), default=UNCALIBRATED)
     own = next((m.key for m in comparison if m.is_of_slice), SEGMENTS)
-    since = change is not None and leads and bool(change.where) and not ended
+    within = change is not None and bool(change.where) and not ended
+    # What the verdict names first is answered first; the change in another slice after it.
+    since, second = within and leads, within and not leads
     off = _stays_off(comparison, chosen, since)
     why_not = _why_not(comparison, own, keep_classes) if off else ""
     rather = off and not why_not and _rather(comparison, own, chosen, name)
@@ -189,6 +191,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         among = _among(comparison, chosen, candidates, near, even)
         why = f"{why}, and {comparison[chosen].label} {among}"
     cautions = cautions_of(comparison, comparison[chosen])
+    if second:
+        turn = change_words(sample).replace(words.NOT_SINCE, words.IN_TURN)
+        caveat, cautions = (), (*cautions, turn)
     if why_not and chosen != own:
         stays = _in_slice(comparison, chosen, own)[0] if rather else ""
         cautions = (*cautions, f"{stays} {comparison.alone} {why_not}".lstrip())

@@ -139,6 +139,8 @@ def in_lines(text: str, width: int) -> str:
 NOT_SINCE = "A map fitted on all these rows would not correct the new ones: fit one on the rows since the change."
 #: What a map of all rows would do where what is off has ended.
 ENDED = "A map fitted on all these rows would correct what has ended: for new rows, take none that is fitted before the change."
+#: How what the verdict names second gets its map.
+IN_TURN = "For that, compare again on the calibrated file: new rows take both maps in this order."
 #: The sentence that replaces all statements about a single row.
 SINGLE_ROW = "A single row says nothing about calibration."
 

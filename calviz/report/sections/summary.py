@@ -42,7 +42,7 @@ from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
-from calviz.sample.sample import MIN_ROWS, Sample, rows_where, where_words
+from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -181,7 +181,7 @@ def no_fix_words(verdict: Verdict) -> str:
         return NOT_SINCE
     if verdict.classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
-    if verdict.direction != "calibrated":
+    if verdict.direction not in ("calibrated", "undecided"):
         return ""
     return "No need of a correction is shown: no miscalibration was found on these rows."
 
@@ -189,8 +189,7 @@ def no_fix_words(verdict: Verdict) -> str:
 def simple_words(verdict: Verdict) -> str:
     """What is said of a recalibrator that was not compared with others."""
     apart = "One map moves all rows alike: slices that are off by another amount than the rest may stay so. "
-    more = "A comparison of more methods may advise another."
-    return apart * bool(verdict.slices_off) + more
+    return apart * bool(verdict.slices_off) + "A comparison of more methods may advise another."
 
 
 @section("fix", "What recalibration would bring", 14, earlier="What a correction would bring")
@@ -208,10 +207,6 @@ def make_fix(subject: Subject) -> Iterator[Block]:
     if why := no_fix_words(subject.verdict):
         yield Text(why)
         return
-    if sample.data.rows < MIN_ROWS:
-        raise NotAvailable(
-            f"fewer than {MIN_ROWS} rows do not tell what recalibration would bring."
-        )
     whole = sample.data if subject.whole is None else subject.whole
     try:
         done = before_and_after(

@@ -1,6 +1,7 @@
 """Suggestions and advice: the guideline as it is printed, and rules that can be checked by hand."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,11 +17,11 @@ from calviz.comparison.advice import advise, guideline, rows_of_slice, suggest
 from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
 from calviz.comparison.difference_intervals import SCALES, Spread, Z
-from calviz.comparison.fitting import Division, simple_method
+from calviz.comparison.fitting import Division, calibrated_by, simple_method
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.predictions import ConfidencePredictions, Predictions, cut_columns
-from calviz.core.words import signed_points
+from calviz.core.words import IN_TURN, signed_points
 from calviz.report.sections.summary import advice_words, advised
 from calviz.sample.sample import where_words
 from tests.inputs.simulated import draw_labels, softmax
@@ -454,6 +455,34 @@ def test_the_map_of_a_slice_moves_a_class_where_that_is_the_fault(options, base,
     assert said in made.advice.cautions[0]
     # The map with one parameter brings 0.2 of what can be gained where one class is too high; offsets, nothing where scores are too sure.
     assert brought(made, fresh) > (0.8 if of_class else 0.5)
+
+
+@pytest.mark.slow
+def test_a_slice_that_the_verdict_names_first_gets_its_map_first_and_the_change_in_another_the_next():
+    rng, n = np.random.default_rng(2), 12_000
+    scanner, site = rng.integers(0, 5, n), rng.integers(0, 6, n)
+    day, true = rng.integers(0, 365, n), rng.beta(1.5, 2, n)
+    score = np.clip(true + 0.12 * (scanner == 0), 0.001, 0.999)
+    score = expit(logit(score) - ((site == 1) & (day >= 220)))
+    rows = Predictions(
+        probs=score,
+        labels=(rng.random(n) < true).astype(int),
+        groups={"scanner": scanner.astype(str), "site": site.astype(str)},
+        times=np.datetime64("2023-01-01") + day,
+    )
+    how = {"metrics": ["nll", "ece"], "resamples": 200}
+    made = compare(rows, ["platt", "segments"], **how)
+    assert made.found.startswith("Off in 2 slices, most clearly where scanner = 0: about ")
+    assert made.advice.headline == "Advice: Map for scanner = 0, other rows as they are"
+    said = advised(made, made.advice, calviz.verdict(rows), "ece")
+    assert said[0] == f"{made.advice.headline}."
+    (second,) = [text for text in made.advice.cautions if text.endswith(IN_TURN)]
+    assert re.match(r"Since about 2023-0[78]-\d\d site = 1: \d+\.\d points too low; other ", second)
+    assert second in said[1]
+    # On the calibrated file, the change is the first.
+    first = made[made.advice.method].recalibrator
+    then = compare(calibrated_by(first, rows, rows.probs), ["platt"], **how)
+    assert then.advice.headline.startswith("Advice: Map for site = 1, time since 2023-0")
 
 
 @pytest.mark.parametrize("above", [0.0, 0.5])

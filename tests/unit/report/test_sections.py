@@ -28,7 +28,7 @@ from calviz.report.content import (
     sections_in_order,
 )
 from calviz.report.document import bind, make_part
-from calviz.report.sections.summary import fix_words, make_definitions, make_metrics
+from calviz.report.sections.summary import fix_words, make_definitions, make_metrics, no_fix_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
 from calviz.verdicts.data_checks import to_act_on
@@ -301,6 +301,20 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
             before, replace(ece, value=value / 2), 1_000, "Temperature scaling", plain=False
         )
         assert (" (within noise) to " in words) is within
+
+
+def test_no_correction_is_promised_where_the_advice_is_to_leave_the_model_as_it_is():
+    rng = np.random.default_rng(1)
+    score = rng.beta(2, 2, 60)
+    rows = calviz.Predictions.from_arrays(rng.random(60) < score, score)
+    for few in (rows, rows.take(np.arange(15))):
+        verdict = calviz.verdict(few)
+        assert verdict.direction == "undecided"
+        said = "No need of a correction is shown: no miscalibration was found on these rows."
+        assert said in report_of(Subject(Sample(few, resamples=200)), "fix").markdown()
+        assert no_fix_words(verdict) == said
+    compared = calviz.compare(rows, ["temperature", "platt"], metrics=["nll", "ece"], resamples=200)
+    assert compared.advice.headline == "Advice: leave the model as it is"
 
 
 def test_worst_rows_are_only_in_reports_that_name_them():
