@@ -31,10 +31,10 @@ PLACE = "classwise"
 MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
 #: Seconds to wait before the progress bar is drawn.
 PATIENCE = 0.3
-MODES: dict[Mode, str] = {
-    "predicted-class": "rows predicted as each class",
-    "one-vs-rest": "each class against the rest",
-    "true-class": "rows of each true class",
+VIEWS: dict[Mode, str] = {
+    "predicted-class": "by predicted class",
+    "one-vs-rest": "one-vs-rest",
+    "true-class": "by true class",
 }
 
 
@@ -50,6 +50,10 @@ class AllowedClassViews(NamedTuple):
         """The view that is shown first: the first in which a class is off, unless a rare event is."""
         off = (mode for mode, view in self.views.items() if (view.over | view.under).any())
         return next(iter(self.views)) if self.rare else next(off, next(iter(self.views)))
+
+    def choose(self) -> Mode:
+        """Draw the choice of a view, which all pages share."""
+        return session.choose_one("View", VIEWS, default=self.first, key="classes_by")
 
 
 def find_class_views(settings: Settings) -> AllowedClassViews | None:
@@ -80,7 +84,7 @@ def _compute_views(
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     top = sample.top_label
-    for mode, step in MODES.items():
+    for mode, step in VIEWS.items():
         report(step)
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)

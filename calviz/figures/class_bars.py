@@ -27,8 +27,8 @@ NoRange = Literal["left-out", "clusters", "few-clusters", "profile", "confidence
 #: Titles of the modes: what each draws.
 TITLES: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
-    "true-class": "Rows of each true class: mean confidence − accuracy",
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
+    "true-class": "Rows of each true class: mean confidence − accuracy",
 }
 #: Words for errors above and below the range of a calibrated model.
 _WORDS: dict[Mode, tuple[str, str]] = {

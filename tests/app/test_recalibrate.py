@@ -298,6 +298,24 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
 
 
 @pytest.mark.slow
+def test_before_and_after_show_the_classes_as_their_page_does():
+    app = opened(overconfident())
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    compared(app)
+    app.segmented_control(key="before-after").set_value("classes").run()
+    own = app.open("classwise").segmented_control(key="classes_by").value
+    page = json.loads(quiet(app).get("plotly_chart")[0].proto.spec)
+    app.open("recalibrate")
+    assert app.segmented_control(key="classes_by").value == own
+    charts = quiet(app).get("plotly_chart")[-2:]
+    before, after = (json.loads(chart.proto.spec) for chart in charts)
+    shown = next(t for t in page["data"] if t["name"] == "95 % interval")
+    assert shown["x"] == next(t for t in before["data"] if t["name"] == "95 % interval")["x"]
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    assert "Rows of each true class" in text_of(quiet(app))
+
+
+@pytest.mark.slow
 def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     rng = np.random.default_rng(1)
     score = rng.uniform(0.5, 1, 400)
