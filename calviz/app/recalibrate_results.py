@@ -429,6 +429,8 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
         return
     options = {"panels": ["a"]} if view == "cumulative" else {}
     drawings = [screen.plotted(f, width=screen.page_width() or HALF, **options) for f in figures]
+    if len(drawings) > 1:
+        screen.share_axes(drawings)
     with st.container(horizontal=True, gap="medium"):
         for (key, name), figure, drawing in zip(both.items(), figures, drawings, strict=True):
             with st.container(width=HALF):
@@ -443,12 +445,7 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
     rule = selection.current_rule()
     if rule is None or method == UNCALIBRATED:
         return
-    before = Sample(
-        outcome.calibrated(UNCALIBRATED),
-        reduction=outcome.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme or outcome.comparison.scheme,
-    )
+    before = Sample(outcome.calibrated(UNCALIBRATED), **settings.how)
     try:
         rows, name = rows_of(rule, before), rule.words(before)
     except CalvizError:

@@ -308,11 +308,17 @@ def test_before_and_after_show_the_classes_as_their_page_does():
     app.open("recalibrate")
     assert app.segmented_control(key="classes_by").value == own
     charts = quiet(app).get("plotly_chart")[-2:]
-    before, after = (json.loads(chart.proto.spec) for chart in charts)
+    before = json.loads(charts[0].proto.spec)
     shown = next(t for t in page["data"] if t["name"] == "95 % interval")
     assert shown["x"] == next(t for t in before["data"] if t["name"] == "95 % interval")["x"]
     app.segmented_control(key="classes_by").set_value("true-class").run()
     assert "Rows of each true class" in text_of(quiet(app))
+    for view, name in (("classes", "xaxis"), ("risk", "yaxis"), ("cumulative", "yaxis")):
+        app.segmented_control(key="before-after").set_value(view).run()
+        charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")[-2:]]
+        one, two = (chart["layout"] for chart in charts)
+        assert one[name]["range"] == two[name]["range"]
+        assert [one["height"], one["margin"]] == [two["height"], two["margin"]]
 
 
 @pytest.mark.slow
