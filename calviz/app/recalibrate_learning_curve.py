@@ -39,7 +39,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object], adv
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
-    chosen = fitting_choices.choose_methods(rows, many_fits=True, most=MOST)
+    chosen = fitting_choices.choose_methods(rows, many_fits=True, most=MOST, advised=advised)
     if chosen is None:
         return
     names, options = chosen.methods, chosen.options
