@@ -129,8 +129,7 @@ def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         "model.",
     )
-    failed = _failures(curve)
-    if failed:
+    if failed := _failures(curve):
         st.caption(failed)
     tables_and_cards.draw_figure_table(
         figure.frame,

@@ -337,14 +337,10 @@ class ClassBars(SampleFigure):
             else:
                 axes = bars.axes([0.0, 0.56], whole) | bars.curve_axes([0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            heads = {
-                "": f"<b>The first {bars.shown.size}</b>",
-                "2": f"<b>All {ranked.size:,} classes</b> by the error (points)",
-            }
-            labels = [
-                marks.heading(text, sheet.palette, (f"x{of} domain", f"y{of} domain"))
-                for of, text in heads.items()
-            ]
+            text = f"<b>The first {bars.shown.size}</b>"
+            labels = [marks.heading(text, sheet.palette, ("x domain", "y domain"))]
+            text = f"<b>All {ranked.size:,} classes</b> by the error (points)"
+            labels.append(marks.heading(text, sheet.palette, ("x2 domain", "y2 domain")))
         # Where mean score and share of hits agree.
         zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
         picture = sheet.picture(
