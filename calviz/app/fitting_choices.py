@@ -212,7 +212,7 @@ def choose_methods(
     most : int, optional
         Largest number of methods that the page has room for.
     advised : str
-        A method that is chosen at first, too, if it can be fitted: that of a comparison.
+        The method that a comparison advises: it is chosen at first, too, if it can be fitted, and never left out for want of room.
     said : DeltaGenerator, optional
         Where the reason is drawn, if not here.
     """
@@ -231,6 +231,7 @@ def choose_methods(
         preselected = (*preselected, advised)
     methods, line = _methods(suggestion, preselected, (*about, str(fitting)))
     if most is not None and len(methods) > most:
+        methods = tuple(sorted(methods, key=lambda method: method != advised))
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
         methods = methods[:most]

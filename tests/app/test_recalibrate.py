@@ -342,7 +342,7 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
 
 
 @pytest.mark.slow
-def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
+def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses(monkeypatch):
     app = opened(overconfident())
     many = app.multiselect(key="methods").value
     app.open("learning_curve")
@@ -352,10 +352,20 @@ def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     # Nobody has touched it: each page has its own. "All" are more than the curves that can be told apart.
     app.open("recalibrate")
     assert app.multiselect(key="methods").value == many
+    # What a comparison advises is among the few.
+    made = SimpleNamespace(advice=SimpleNamespace(method="spline"))
+    monkeypatch.setattr(recalibrate_comparison, "latest_comparison", lambda _: made)
+    app.open("learning_curve")
+    assert app.multiselect(key="methods").value == [*few, "spline"]
+    app.open("recalibrate")
+    assert app.multiselect(key="methods").value == many
     app.button(key="calviz.methods.All").click().run()
     app.open("learning_curve")
     assert len(app.multiselect(key="methods").value) > 8
     assert "This page has room for 8 methods. Left out here" in text_of(app)
+    left_out = text_of(app).partition("Left out here: ")[2].partition(".\n")[0].split("; ")
+    assert len(left_out) > 1
+    assert LABELS["spline"] not in left_out
 
 
 @pytest.mark.slow
