@@ -148,7 +148,7 @@ def share_axes(drawings: Sequence[Any]) -> None:
         for axis in axes:
             axis.range = (max(first), min(last)) if down else (min(first), max(last))
     margins = {side: max(d.layout.margin[side] for d in drawings) for side in "lrtb"}
-    margins["b"] += 8  # room for a legend, which plotly would else take from one panel
+    margins["b"] += 16  # else plotly takes the room for a legend of two lines from one panel
     inner = max(d.layout.height - d.layout.margin.t - d.layout.margin.b for d in drawings)
     for layout in (d.layout for d in drawings):
         above_legend = layout.margin.b - (layout.legend.y or 0) * layout.height
