@@ -357,7 +357,7 @@ VIEWS = {
     "reliability": "Reliability",
     "map": "What the map does",
     "cumulative": "Cumulative (KS)",
-    "classes": "Classes",
+    "classes": "Classes (MCS)",
     "risk": "Risk-coverage",
 }
 
