@@ -67,11 +67,6 @@ HIT_WORDS = {
     "positive": "the positive class is the true one",
 }
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
-BY = {
-    "predicted-class": "by predicted class",
-    "one-vs-rest": "one-vs-rest",
-    "true-class": "by true class",
-}
 GREY = (
     "Grey: the range of a perfectly calibrated model. By chance, some class leaves it in at most 5 of 1,000 files. What lies within may "
     "be chance."
@@ -284,7 +279,7 @@ def classwise(chosen: Settings) -> None:
         ranged = any(figure.band is not None for figure in shown)
         # On a phone, the choices break into lines.
         with st.container(horizontal=screen.page_width() is None, gap="medium"):
-            mode = session.choose_one("View", BY, default=class_errors.first, key="classes_by")
+            mode = class_errors.choose()
             order = session.choose_one(
                 "Sort",
                 {key: words for key, words in ORDERS.items() if key != "beyond" or ranged},
@@ -307,7 +302,7 @@ def classwise(chosen: Settings) -> None:
             told = {CHECKS[f.code].about: f.short or f.message for f in found}
             view = next(one for one in (figure, *shown) if one and headline([one])[1])
             say((told.pop(view.mode, "") or headline([view])[0]).rstrip("."))
-            if others := [full_sentence(told[key]) for key in BY if key in told]:
+            if others := [full_sentence(told[key]) for key in TITLES if key in told]:
                 beside.markdown(md(" ".join(others), 1_000))
         pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
         st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")

@@ -85,7 +85,7 @@ def _draw_advice(
             )
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
             first = advice.is_of_slice or not changed
-            heading = "What to take" if first else "If fitted on all days"
+            heading = "What to take" if first else "Not advised: a map of all days"
             title.subheader(heading, anchor=False, width="content")
             brought = advice_words(comparison, advice, chosen.sample.ece_key)
             decided, *others = advice.reasons

@@ -31,10 +31,10 @@ PLACE = "classwise"
 MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
 #: Seconds to wait before the progress bar is drawn.
 PATIENCE = 0.3
-MODES: dict[Mode, str] = {
-    "predicted-class": "rows predicted as each class",
-    "one-vs-rest": "each class against the rest",
-    "true-class": "rows of each true class",
+VIEWS: dict[Mode, str] = {
+    "predicted-class": "by predicted class",
+    "one-vs-rest": "one-vs-rest",
+    "true-class": "by true class",
 }
 
 
@@ -50,6 +50,10 @@ class AllowedClassViews(NamedTuple):
         """The view that is shown first: the first in which a class is off, unless a rare event is."""
         off = (mode for mode, view in self.views.items() if (view.over | view.under).any())
         return next(iter(self.views)) if self.rare else next(off, next(iter(self.views)))
+
+    def choose(self) -> Mode:
+        """Draw the choice of a view, which all pages share."""
+        return session.choose_one("View", VIEWS, default=self.first, key="classes_by")
 
 
 def find_class_views(settings: Settings) -> AllowedClassViews | None:
@@ -80,7 +84,7 @@ def _compute_views(
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     top = sample.top_label
-    for mode, step in MODES.items():
+    for mode, step in VIEWS.items():
         report(step)
         try:
             views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
@@ -143,21 +147,15 @@ def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.Data
     true_class = class_errors.views.get("true-class")
     if true_class is None:
         assert one_vs_rest is not None
-        only_view = one_vs_rest.frame("class").set_index("class_index")
-        ends = ["value", *_ENDS]
-        return only_view[["class", "rows", *ends]].rename(
-            columns={c: f"one_vs_rest_{c}" for c in ends}
-        )
+        only = one_vs_rest.frame("class").set_index("class_index")
+        return only[["class", "rows"]].join(only[["value", *_ENDS]].add_prefix("one_vs_rest_"))
     frame = true_class.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     with session.computing(settings, f"Measuring {settings.row_count} by class …") as sample:
         facts = evaluate(sample, (), classes=True).classes
     table = pd.DataFrame([picked(row, "name rows accuracy confidence ece ks") for row in facts])
     table = table.rename(columns={"name": "class"}).join(frame[["mcs", *_ENDS]])
-    for prefix, other in (
-        ("predicted_", class_errors.views.get("predicted-class")),
-        ("one_vs_rest_", one_vs_rest),
-    ):
-        if other is not None:
+    for mode, prefix in _PREFIXES.items():
+        if prefix and (other := class_errors.views.get(mode)) is not None:
             columns_of_view = other.frame("class").set_index("class_index").drop(columns="class")
             table = table.join(columns_of_view.add_prefix(prefix))
     if "predicted_rows" in table:
@@ -372,37 +370,31 @@ def _links_for_class(settings: Settings, index: int, name: str) -> None:
 
 
 def _sentence(row: pd.Series[Any]) -> str:
-    predicted_rows = row.get("predicted_rows", 0)
     text = ""
-    if predicted_rows:
-        low, high = (_fixed(100 * row[f"predicted_band_{end}"]) for end in ("low", "high"))
+    if predicted_rows := row.get("predicted_rows", 0):
         text = (
             f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
-            f"{_fixed(100 * row['predicted_value'])} points.{_judged(low, high, row['predicted_beyond'])} "
+            f"{_fixed(100 * row['predicted_value'])} points.{_judged(row, 'predicted_')} "
         )
     if not row["rows"]:
         return f"{text}No row has this class as its true label."
-    text += (
-        f"On its {counted(int(row['rows']), 'row')}: accuracy {percent(row['accuracy'], 2)}, mean confidence "
-        f"{percent(row['confidence'], 2)}, so the MCS is {_fixed(100 * row['mcs'])} points."
+    return (
+        f"{text}On its {counted(int(row['rows']), 'row')}: accuracy {percent(row['accuracy'], 2)}, mean confidence "
+        f"{percent(row['confidence'], 2)}, so the MCS is {_fixed(100 * row['mcs'])} points.{_judged(row, '')}"
     )
-    if not np.isnan(row["band_low"]):
-        low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
-        text += _judged(low, high, row["beyond"])
-    return text
 
 
 def _of_all_rows(row: pd.Series[Any]) -> str:
-    low, high = (_fixed(100 * row[f"one_vs_rest_band_{end}"], 2) for end in ("low", "high"))
     return (
         f"On all rows: mean probability minus frequency is {_fixed(100 * row['one_vs_rest_value'], 2)} points."
-        f"{_judged(low, high, row['one_vs_rest_beyond'])}"
+        f"{_judged(row, 'one_vs_rest_', 2)}"
     )
 
 
-def _judged(low: str, high: str, beyond: float) -> str:
-    told = f" A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
-    return told * (low != _fixed(np.nan))
+def _judged(row: pd.Series[Any], view: str, digits: int = 1) -> str:
+    low, high = (_fixed(100 * row[f"{view}band_{end}"], digits) for end in ("low", "high"))
+    where = "outside" if row[f"{view}beyond"] else "inside"
+    return f" A calibrated model shows {low} to {high}: {where}." * (low != _fixed(np.nan))
 
 
 # ---- Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows

@@ -195,6 +195,7 @@ def choose_methods(
     about: tuple[str, ...] | None = None,
     many_fits: bool = False,
     most: int | None = None,
+    advised: str = "",
     said: DeltaGenerator | None = None,
 ) -> MethodChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
@@ -210,6 +211,8 @@ def choose_methods(
         Whether each method is fitted many times, so that few methods are chosen at first.
     most : int, optional
         Largest number of methods that the page has room for.
+    advised : str
+        The method that a comparison advises: it is chosen at first, too, if it can be fitted, and never left out for want of room.
     said : DeltaGenerator, optional
         Where the reason is drawn, if not here.
     """
@@ -224,8 +227,11 @@ def choose_methods(
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
     suggestion = advice.suggest(narrowest, fitting)
     preselected = suggestion.usual if many_fits else suggestion.methods
+    if advised in {*suggestion.methods, *suggestion.left_out} - {*preselected}:
+        preselected = (*preselected, advised)
     methods, line = _methods(suggestion, preselected, (*about, str(fitting)))
     if most is not None and len(methods) > most:
+        methods = tuple(sorted(methods, key=lambda method: method != advised))
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
         methods = methods[:most]

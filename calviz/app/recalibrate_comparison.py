@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -38,12 +39,12 @@ from calviz.data import Loaded, ReadingOptions
 from calviz.data.csv_dialect import Dialect
 from calviz.data.writing import SUFFIXES, score_names, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
-from calviz.figures.class_bars import ClassBars
+from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.recalibrators.composition import SliceMap, slice_of
-from calviz.sample.sample import QUICK_RESAMPLES, where_words
+from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.analysis import evaluate
 
@@ -338,6 +339,10 @@ class FigureKind:
     of_map: bool = False
 
 
+def _class_bars(mode: Mode, data: Dataset, *_: Any) -> ClassBars:
+    return ClassBars.compute(data, mode=mode, **Sample(data).quick_redrawing)
+
+
 KINDS: Mapping[str, FigureKind] = {
     "reliability": FigureKind(
         lambda data, outcome, _, of: Reliability.compute(
@@ -364,8 +369,8 @@ KINDS: Mapping[str, FigureKind] = {
         of_map=True,
     ),
     "cumulative": FigureKind(lambda data, of, *_: Cumulative.compute(data, reduction=of.reduction)),
-    "classes": FigureKind(lambda data, *_: ClassBars.compute(data, resamples=QUICK_RESAMPLES)),
     "risk": FigureKind(lambda data, *_: RiskCoverage.compute(data)),
+    **{mode: FigureKind(partial(_class_bars, mode)) for mode in TITLES},
 }
 
 

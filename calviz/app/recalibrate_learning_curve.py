@@ -39,7 +39,7 @@ def explore_learning_curve(settings: Settings, say: Callable[[str], object], adv
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
-    chosen = fitting_choices.choose_methods(rows, many_fits=True, most=MOST)
+    chosen = fitting_choices.choose_methods(rows, many_fits=True, most=MOST, advised=advised)
     if chosen is None:
         return
     names, options = chosen.methods, chosen.options
@@ -129,8 +129,7 @@ def _show(curve: LearningCurve, say: Callable[[str], object]) -> None:
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
         "model.",
     )
-    failed = _failures(curve)
-    if failed:
+    if failed := _failures(curve):
         st.caption(failed)
     tables_and_cards.draw_figure_table(
         figure.frame,

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
+    diagnose_classes,
     navigation,
     open_files,
     rows_shown,
@@ -44,7 +45,6 @@ from calviz.data.format import Notice, span
 from calviz.data.reading import one_model
 from calviz.data.writing import one_score
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.recalibrators.base import load_map
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, event_rate_if_rare, reduce
 
@@ -417,27 +417,26 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     if view == "map":
         st.caption("Dashed: no change. Circles: what was observed, where a map should lead.")
         del both[UNCALIBRATED]
+    try:
+        if view == "classes":
+            if (class_errors := diagnose_classes.find_class_views(settings)) is None:
+                return
+            view = class_errors.choose()
+        figures = [figure_after(outcome, key, view, settings) for key in both]
+    except CalvizError as reason:
+        st.info(md(reason, 500))
+        return
+    options = {"panels": ["a"]} if view == "cumulative" else {}
+    drawings = [screen.plotted(f, width=screen.page_width() or HALF, **options) for f in figures]
+    if len(drawings) > 1:
+        screen.share_axes(drawings)
     with st.container(horizontal=True, gap="medium"):
-        for key, name in both.items():
+        for (key, name), figure, drawing in zip(both.items(), figures, drawings, strict=True):
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
-                try:
-                    _view(outcome, key, view, settings)
-                except CalvizError as reason:
-                    st.info(md(reason, 500))
-
-
-def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
-    theme, width = screen.theme(), screen.PHONE
-    figure = figure_after(outcome, method, view, settings)
-    if view == "cumulative":
-        drawing = figure.plot(theme=theme, panels=["a"], width=width)
-    elif view == "classes":
-        drawing = figure.plot(theme=theme, width=HALF)
-    else:
-        drawing = screen.as_wide_as_the_page(figure.plot(theme=theme, width=width))
-    st.caption(md(figure.describe(), 600))
-    screen.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+                file = f"{view}-{key}"
+                screen.chart(figure, drawing, key=f"recalibrate.{view}.{key}", filename=file)
+                st.caption(md(figure.describe(), 600))
 
 
 def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
@@ -445,12 +444,7 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
     rule = selection.current_rule()
     if rule is None or method == UNCALIBRATED:
         return
-    before = Sample(
-        outcome.calibrated(UNCALIBRATED),
-        reduction=outcome.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme or outcome.comparison.scheme,
-    )
+    before = Sample(outcome.calibrated(UNCALIBRATED), **settings.how)
     try:
         rows, name = rows_of(rule, before), rule.words(before)
     except CalvizError:
@@ -582,6 +576,6 @@ def _say_mapped(record: Any, loaded: Loaded, before: Dataset, after: Dataset) ->
         st.caption(f"The score columns are taken in the order of the classes of the map: {order}.")
     if other := loaded.other_scores(record, before.name):
         st.warning(md(capitalised(other), 500), icon=":material/warning:")
-    if (where := record.get("fitted_where")) and not hasattr(load_map(record), "conditions"):
+    if (where := record.get("fitted_where")) and "where" not in record["parameters"]:
         only = f"The map was fitted only on the rows where {md(where, 500)}"
         st.warning(f"{only}; it is applied to all rows.", icon=":material/warning:")

@@ -113,12 +113,15 @@ def chart(
 ) -> Any:
     """Show any figure on the page, as wide as its container, with its alternative text.
 
-    `drawing` is what `plotted` returns, by default with these options; `wide` applies `as_wide_as_the_page`.
+    `drawing` is what `plotted` returns, by default with these options; `wide` fits the room for its legend to a page that is not small.
     With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
     drawing = plotted(figure, **options) if drawing is None else drawing
+    if wide and width_class() not in ("narrow", "small"):
+        # The width is known as a class only, by its lower end: a legend is never cut.
+        with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
     return st.plotly_chart(
-        _finished(as_wide_as_the_page(drawing) if wide else drawing, figure, own_caption),
+        _finished(drawing, figure, own_caption),
         key=widget_key(key),
         theme=None,
         config=plot_config(
@@ -136,15 +139,22 @@ def plotted(figure: Figure, **options: Any) -> Any:
     return figure.plot(**{"theme": theme(), "width": page_width()} | options)
 
 
-def as_wide_as_the_page(drawing: Any) -> Any:
-    """Fit the room for the legend to the width of the page.
-
-    A drawing for a known width has that room already; on a small page the drawing stays as it is.
-    """
-    if width_class() in ("narrow", "small"):
-        return drawing
-    # The width is known as a class only, by its lower end: a legend is never cut.
-    return with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
+def share_axes(drawings: Sequence[Any]) -> None:
+    """Give drawings that stand beside each other the same ranges, and panels of the same size; they are changed in place."""
+    across, up = ([getattr(d, f"select_{a}axes")() for d in drawings] for a in "xy")
+    for axes in (*zip(*across, strict=False), *zip(*up, strict=False)):
+        first, last = zip(*(axis.range for axis in axes), strict=True)
+        down = first[0] > last[0]
+        for axis in axes:
+            axis.range = (max(first), min(last)) if down else (min(first), max(last))
+    margins = {side: max(d.layout.margin[side] for d in drawings) for side in "lrtb"}
+    margins["b"] += 16  # else plotly takes the room for a legend of two lines from one panel
+    inner = max(d.layout.height - d.layout.margin.t - d.layout.margin.b for d in drawings)
+    for layout in (d.layout for d in drawings):
+        above_legend = layout.margin.b - (layout.legend.y or 0) * layout.height
+        layout.update(height=inner + margins["t"] + margins["b"], margin=margins)
+        if layout.legend.yref == "container":
+            layout.legend.y = (margins["b"] - above_legend) / layout.height
 
 
 def table(shown: Any, *, most: int | None = None, **options: Any) -> Any:

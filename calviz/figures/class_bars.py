@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self, Unpack, get_args
@@ -27,8 +27,8 @@ NoRange = Literal["left-out", "clusters", "few-clusters", "profile", "confidence
 #: Titles of the modes: what each draws.
 TITLES: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
-    "true-class": "Rows of each true class: mean confidence − accuracy",
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
+    "true-class": "Rows of each true class: mean confidence − accuracy",
 }
 #: Words for errors above and below the range of a calibrated model.
 _WORDS: dict[Mode, tuple[str, str]] = {
@@ -323,8 +323,8 @@ class ClassBars(SampleFigure):
             Bars and points carry the index of their class as ``customdata``.
         """
         sheet, whole = self.sheet(**page), [0.0, 1.0]
-        bars = _Bars(self, sheet, self.shown(order, most))
-        traces, labels = [*bars.traces(), *bars.others(beside)], list[Trace]()
+        bars = _Bars(self, sheet, self.shown(order, most), beside)
+        traces, labels = [*bars.traces(), *bars.others()], list[Trace]()
         inner, titles = bars.height, 24 if bars.cut else 0
         if not bars.cut:
             axes = bars.axes(whole, whole)
@@ -333,19 +333,14 @@ class ClassBars(SampleFigure):
             if sheet.narrow:
                 inner += _CURVE + 90
                 axes = bars.axes(whole, [1 - bars.height / inner, 1.0])
-                axes |= _curve_axes(sheet, ranked.size, whole, [0.0, _CURVE / inner])
+                axes |= bars.curve_axes(whole, [0.0, _CURVE / inner])
             else:
-                axes = bars.axes([0.0, 0.56], whole)
-                axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
+                axes = bars.axes([0.0, 0.56], whole) | bars.curve_axes([0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            heads = (
-                (f"<b>The first {bars.shown.size}</b>", ("x domain", "y domain")),
-                (
-                    f"<b>All {ranked.size:,} classes</b> by the error (points)",
-                    ("x2 domain", "y2 domain"),
-                ),
-            )
-            labels = [marks.heading(text, sheet.palette, place) for text, place in heads]
+            text = f"<b>The first {bars.shown.size}</b>"
+            labels = [marks.heading(text, sheet.palette, ("x domain", "y domain"))]
+            text = f"<b>All {ranked.size:,} classes</b> by the error (points)"
+            labels.append(marks.heading(text, sheet.palette, ("x2 domain", "y2 domain")))
         # Where mean score and share of hits agree.
         zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
         picture = sheet.picture(
@@ -447,6 +442,7 @@ class _Bars:
     figure: ClassBars
     sheet: Sheet
     shown: IntArray
+    beside: Sequence[Overlay[FloatArray]]
 
     @cached_property
     def left(self) -> int:
@@ -525,10 +521,10 @@ class _Bars:
             **UNFADED,
         )
 
-    def others(self, beside: Sequence[Overlay[FloatArray]]) -> Iterator[Trace]:
+    def others(self) -> Iterator[Trace]:
         """Draw the errors of the same classes in other states."""
         at = self.figure.class_index[self.shown]
-        for one in beside:
+        for one in self.beside:
             x, y = packed(100 * one.content[at]), packed(self.y)
             yield one.points(x, y, self.sheet.palette, customdata=at, legendrank=5)
 
@@ -572,6 +568,9 @@ class _Bars:
         ]
         size = 12 if sheet.narrow else 13
         last = float(self.y[-1]) if self.y.size else 0
+        states = (one.content[f.class_index] for one in self.beside)
+        every = (f.value, *f.interval, *(f.band or ()), *states)
+        span = {"range": _range(each[self.shown] for each in every)}
         place: Trace = {
             "domain": down,
             "anchor": "x",
@@ -579,7 +578,7 @@ class _Bars:
             "showgrid": False,
         }
         return {
-            "xaxis": sheet.axis(title, size=size, domain=across, anchor="y", nticks=7),
+            "xaxis": sheet.axis(title, size=size, **span, domain=across, anchor="y", nticks=7),
             "yaxis": sheet.axis(
                 **place,
                 tickmode="array",
@@ -587,6 +586,17 @@ class _Bars:
                 ticktext=names,
                 tickfont={"size": 12, "color": sheet.palette.ink},
             ),
+        }
+
+    def curve_axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        f, axis = self.figure, self.sheet.axis
+        x: Trace = {"domain": across, "anchor": "y2"}
+        y: Trace = {"domain": down, "anchor": "x2"}
+        x["range"] = [1 - 0.02 * f.value.size, 1.02 * f.value.size]
+        y["range"] = _range((f.value, *(f.band or ())))
+        return {
+            "xaxis2": axis("Place in the order", size=13, **x, nticks=5),
+            "yaxis2": axis("", **y, nticks=7),
         }
 
 
@@ -623,13 +633,12 @@ def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
             )
 
 
-def _curve_axes(sheet: Sheet, count: int, across: list[float], down: list[float]) -> dict[str, Any]:
-    x, y = {"domain": across, "anchor": "y2"}, {"domain": down, "anchor": "x2"}
-    ends = [1 - 0.02 * count, 1.02 * count]
-    return {
-        "xaxis2": sheet.axis("Place in the order", size=13, **x, range=ends, nticks=5),
-        "yaxis2": sheet.axis("", **y, nticks=7),
-    }
+def _range(drawn: Iterable[FloatArray]) -> list[float]:
+    """Return the range of an axis in points that holds these and 0."""
+    every = 100 * np.concatenate([[0.0], *drawn])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    air = 0.05 * (high - low or 1)
+    return [low - air, high + air]
 
 
 def _hover(f: ClassBars, i: int) -> str:

@@ -234,6 +234,7 @@ class LearningCurves(Figure):
             drawing.traces(),
             inner=sheet.panel_height,
             margins=_MARGINS,
+            above=_MARGINS[2],
             annotations=drawing.notes(),
             xaxis=sheet.axis(
                 "Calibration rows (labels)",
@@ -347,7 +348,7 @@ class LabelWidths(Figure):
 
 
 #: Margins of the panel in pixels.
-_MARGINS = (66, 20, 14, 54)
+_MARGINS = (66, 20, 24, 54)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
@@ -443,22 +444,12 @@ class _LearningCurves:
         return arrow and f"Uncalibrated {value_text(f.metric, f.factor * f.before)} {arrow}"
 
     def notes(self) -> Iterator[Trace]:
-        """Note at the edge what lies beyond it: the uncalibrated value, and parts of bands."""
+        """Note above the panel, where no curve is, what lies beyond it: the uncalibrated value, and parts of bands."""
         (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
         cut = bool(every_value.size) and bool(every_value.max() > high or every_value.min() < low)
-        said = filter(None, (self._outside, "Some bands go beyond the picture." * cut))
-        if text := "<br>".join(said):
-            y, edge = (0.01, "bottom") if self._outside.endswith("↓") else (0.99, "top")
-            place: Trace = {"xref": "paper", "yref": "paper", "x": 0.99, "y": y, "align": "right"}
-            yield label(
-                text,
-                p,
-                **place,
-                xanchor="right",
-                yanchor=edge,
-                font={"size": 11, "color": p.muted},
-                bgcolor=p.glaze(p.paper, 0.8),
-            )
+        if text := " · ".join(filter(None, (self._outside, "Some bands are cut" * cut))):
+            font = {"size": 11, "color": p.muted}
+            yield marks.heading(text, p, ("paper", "paper"), font=font)
 
 
 # ---- Differences between models

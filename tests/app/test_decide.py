@@ -769,7 +769,7 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
             app.button(key="calviz.compare").click().run()
             next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values())).wait(PATIENCE)
             app = quiet(app.run())
-            assert "If fitted on all days" in text_of(app)
+            assert "Not advised: a map of all days" in text_of(app)
             assert "NumPy snippet" in [b.label for b in app.get("download_button")]
         assert [b.label for b in app.button if b.proto.type == "primary"] == [label]
         assert f"Advice: fit on the rows since {label[-10:]} only" in text_of(app)

@@ -298,6 +298,30 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
 
 
 @pytest.mark.slow
+def test_before_and_after_show_the_classes_as_their_page_does():
+    app = opened(overconfident())
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    compared(app)
+    app.segmented_control(key="before-after").set_value("classes").run()
+    own = app.open("classwise").segmented_control(key="classes_by").value
+    page = json.loads(quiet(app).get("plotly_chart")[0].proto.spec)
+    app.open("recalibrate")
+    assert app.segmented_control(key="classes_by").value == own
+    charts = quiet(app).get("plotly_chart")[-2:]
+    before = json.loads(charts[0].proto.spec)
+    shown = next(t for t in page["data"] if t["name"] == "95 % interval")
+    assert shown["x"] == next(t for t in before["data"] if t["name"] == "95 % interval")["x"]
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    assert "Rows of each true class" in text_of(quiet(app))
+    for view, name in (("classes", "xaxis"), ("risk", "yaxis"), ("cumulative", "yaxis")):
+        app.segmented_control(key="before-after").set_value(view).run()
+        charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")[-2:]]
+        one, two = (chart["layout"] for chart in charts)
+        assert one[name]["range"] == two[name]["range"]
+        assert [one["height"], one["margin"]] == [two["height"], two["margin"]]
+
+
+@pytest.mark.slow
 def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     rng = np.random.default_rng(1)
     score = rng.uniform(0.5, 1, 400)
@@ -318,7 +342,7 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
 
 
 @pytest.mark.slow
-def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
+def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses(monkeypatch):
     app = opened(overconfident())
     many = app.multiselect(key="methods").value
     app.open("learning_curve")
@@ -328,10 +352,20 @@ def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     # Nobody has touched it: each page has its own. "All" are more than the curves that can be told apart.
     app.open("recalibrate")
     assert app.multiselect(key="methods").value == many
+    # What a comparison advises is among the few.
+    made = SimpleNamespace(advice=SimpleNamespace(method="spline"))
+    monkeypatch.setattr(recalibrate_comparison, "latest_comparison", lambda _: made)
+    app.open("learning_curve")
+    assert app.multiselect(key="methods").value == [*few, "spline"]
+    app.open("recalibrate")
+    assert app.multiselect(key="methods").value == many
     app.button(key="calviz.methods.All").click().run()
     app.open("learning_curve")
     assert len(app.multiselect(key="methods").value) > 8
     assert "This page has room for 8 methods. Left out here" in text_of(app)
+    left_out = text_of(app).partition("Left out here: ")[2].partition(".\n")[0].split("; ")
+    assert len(left_out) > 1
+    assert LABELS["spline"] not in left_out
 
 
 @pytest.mark.slow

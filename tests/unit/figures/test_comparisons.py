@@ -224,7 +224,9 @@ def test_a_curve_that_runs_off_is_cut_and_that_is_said():
     far = [(1.0, 2.0, 3.0), (0.5, 0.6, 0.7), (0.02, 0.02, 0.02)]
     picture = LearningCurves.compute(curve(a=far)).plot()
     assert picture.layout.yaxis.range[1] < 50
-    assert any("beyond the picture" in a.text for a in picture.layout.annotations)
+    # Above the panel, where no curve is.
+    (note,) = picture.layout.annotations
+    assert (note.text, note.y, note.yanchor) == ("Some bands are cut", 1, "bottom")
     near = [(0.06, 0.08, 0.1), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]
     assert not LearningCurves.compute(curve(a=near)).plot().layout.annotations
     # Ten points would press curves of 2 to 3 points together.
