@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -105,7 +106,8 @@ LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 RULE = (
     "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise (where the "
     "verdict finds it in places only: if any method is); take the simplest method within one standard error of the best {criterion}, of "
-    "those whose ECE is not told apart from the best. If a slice that no map of all rows repairs stays off, take a map for it; if the "
+    "those whose ECE is not told apart from the best. If a slice that no map of all rows repairs stays off, or keeps more than half of its "
+    "gap, take a map for it; if the "
     "other rows are off too, {segments}, if it corrects by the columns of the slice. Neither is taken if a proper score or the ECE is "
     "worse beyond noise. If a map of all rows is better beyond noise than that of the slice, or not worse where the other rows are off "
     "too, it is fitted to the other rows, and both together are taken where their loss is smaller than that of either."
@@ -245,9 +247,12 @@ def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: boo
 
 
 def _stays_off(comparison: Comparison, chosen: str, since: bool) -> bool:
-    """Whether a method leaves the slice off that no map of all rows repairs alone, as none repairs one `since` a change."""
+    """Whether a method leaves the slice off that no map of all rows repairs alone, beyond chance or by more than half of its gap, as none repairs one `since` a change."""
     before, after = (comparison[key].calibrated for key in (UNCALIBRATED, chosen))
     stays = since or (chosen == UNCALIBRATED and not comparison.named)
+    stays = stays or any(
+        _in_slice(comparison, chosen, m.key)[1] > 0.5 for m in comparison if m.is_of_slice
+    )
     return bool(comparison.alone and (stays or still_off_words(before, after, comparison.named)))
 
 
@@ -276,7 +281,7 @@ def _why_not(comparison: Comparison, own: str, keep_classes: bool) -> str:
         return f"{label} is worse by {' and '.join(result.worse_in)} than the uncalibrated model beyond noise."
     if keep_classes and result.predictions_changed:
         return f"{label} changes predicted classes."
-    if _in_slice(comparison, own, own)[1]:
+    if abs(_in_slice(comparison, own, own)[1]) > 1:
         return f"{label} takes it further off on the judged rows."
     if own != SEGMENTS:
         return ""
@@ -506,14 +511,14 @@ def rows_of_slice(comparison: Comparison, data: Dataset) -> npt.NDArray[np.intp]
     return np.arange(data.n) if met is None else np.flatnonzero(met)
 
 
-def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
-    """Say what map `key` does to the judged rows of the slice of map `own`, and whether these are further off after it; "" if there are none."""
+def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, float]:
+    """Say what map `key` does to the judged rows of the slice of map `own`, and what share of their gap it leaves; "" if there are none."""
     before, after = (comparison[k].calibrated for k in (UNCALIBRATED, key))
     if not comparison[own].is_of_slice or before is None or after is None:
-        return "", False
+        return "", 0.0
     rows = rows_of_slice(comparison, before)
     if not rows.size:
-        return "", False
+        return "", 0.0
     both = (Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after))
     parts = [judging(some, comparison.off_class) for some in both]
     old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
@@ -525,7 +530,7 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, bool]:
     return (
         f"On the {words.counted(rows.size, 'judged row')} of the slice, {score} minus {hit} is {words.signed_points(old)} points before "
         f"the map and {words.signed_points(new)} after it; scores there, {was} before, become {then}."
-    ), abs(new) > abs(old)
+    ), new / old if old else math.inf
 
 
 # ---- Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -439,7 +439,7 @@ def ask_if_models(
         )
 
 
-def called_class(name: str, texts: Sequence[str]) -> list[str]:
+def called_class(name: str, texts: Iterable[str]) -> list[str]:
     """The classes whose words a name holds; numbers are none."""
     words = {*column_names.words(name)}
     return [t for t in texts if column_names.whole(t) is None and {*column_names.words(t)} <= words]
