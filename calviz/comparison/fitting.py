@@ -513,7 +513,7 @@ def fit_and_apply(
     """Fit on some rows and apply to the others; under cross-fitting, the folds are combined in the original order."""
     scores, labels = scores_of(data)
     fit_seconds = apply_seconds = 0.0
-    warnings: list[str] = []
+    warnings = Counter[str]()
     parts: list[dict[str, FloatArray]] = []
     recalibrator: Any = None
     for fold, (fit, judged) in enumerate(rows.pairs, start=1):
@@ -537,7 +537,7 @@ def fit_and_apply(
         parts.append({"": probs, **interval_columns(recalibrator, data, judged_scores)})
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
-        warnings += [w for w in recalibrator.warnings_ if w not in warnings]
+        warnings.update(dict.fromkeys(recalibrator.warnings_, 1))
     last = recalibrator
     if len(rows.pairs) == 1:
         judged_data, (numbers,) = data.take(rows.pairs[0][1]), parts
@@ -550,7 +550,9 @@ def fit_and_apply(
     calibrated = (
         judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
     )
-    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings), size)
+    folds = len(rows.pairs)
+    told = (f"in {n} of {folds} folds: " * (n < folds) + text for text, n in warnings.items())
+    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(told), size)
 
 
 def _floor_of_others(data: Dataset, scores: FloatArray, fit: IntArray) -> float | None:
