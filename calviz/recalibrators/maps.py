@@ -525,6 +525,10 @@ class Program:
                 _SOFTMAX,
                 *(source + "\n" for source in self.functions),
                 f"def recalibrate({self.arguments}):",
+                *[
+                    '    """`columns` has the values of these rows by column name, as a data frame has."""'
+                ]
+                * ("," in self.arguments),
                 "    scores = np.asarray(scores, dtype=float)",
                 f"    return {self.call}",
                 "",
