@@ -264,17 +264,16 @@ def test_a_bullet_says_in_words_what_it_shows():
     assert PALETTES["dark"].blue in drawing.svg(drawing.Bullet.of(error), PALETTES["dark"])
 
 
-def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):
+def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need():
     names = [f"A series with a name, {i}" for i in range(4)]
     sheet = Sheet(PALETTES["light"])
 
-    def height(size):
-        monkeypatch.setattr(screen, "width_class", lambda: size)
+    def height(width):
         traces = [{"type": "scatter", "x": [0], "y": [0], "name": name} for name in names]
         drawing = go.Figure(sheet.picture(traces, inner=300, margins=(60, 20, 20, 50)))
-        return screen.as_wide_as_the_page(drawing).layout.height
+        return screen.with_legend_for(drawing, width).layout.height
 
-    assert height("wide") < height("usual")
+    assert height(screen.WIDE) < height(screen.USUAL)
 
 
 # ---- Tables that are read as texts and sorted as numbers
