@@ -310,7 +310,8 @@ class Verdict(JudgedNumbers):
                 whole = self.of_what or " as a whole"
                 where = " where ".join(reversed(self.off_in or ()))
                 return f"No fault{whole}, but {(*self.classes_off, where)[0]}"
-            return f"Scores {self.extremes}" if self.extremes else f"Off in places: {means}"
+            off = self.classes_said or means
+            return f"Scores {self.extremes}" if self.extremes else f"Off in places: {off}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:
             return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
@@ -326,6 +327,12 @@ class Verdict(JudgedNumbers):
         return said[1] if said else ""
 
     @property
+    def classes_said(self) -> str:
+        """Which classes the sentence says are off, before the test that shows most: "2 of 4 predicted classes are off, ..."; or ""."""
+        said = re.search(r", (?:and|but) ([\d,]+ of [\d,]+ [a-z ]*classes [^:]*): ", self.sentence)
+        return said[1] if said else ""
+
+    @property
     def beyond_headline(self) -> str:
         """What `sentence` says that the headline does not, such as the slice, in short; all else if they begin with different facts."""
         head, sentence = self.headline, self.sentence
@@ -333,6 +340,8 @@ class Verdict(JudgedNumbers):
             sentence = re.sub(long, short, sentence)
         sentence = sentence.removeprefix(f"Probabilities of {head.partition(' is ')[0]} ")
         sentence = words.capitalised(sentence)
+        if self.classes_said and self.classes_said in head:
+            sentence = re.sub(f", (and|but) {re.escape(self.classes_said)}", "", sentence)
         for off in (off for off in self.classes_off if off in head):
             sentence = sentence.replace(f", but {off}.", ".").replace(f", but {off} and ", ", but ")
         if self.named_where:
@@ -387,7 +396,7 @@ class Verdict(JudgedNumbers):
 
 #: What the line below a headline leaves out of the sentence, or says in fewer words: the test, what the numbers beside it say, their rows.
 _IN_SHORT = {
-    r"^Forecasts |: [^:]* a calibrated model would show .*? \(.*?\)": "",
+    r"^Forecasts |: (?:Brier: )?[^:]* a calibrated model would show .*? \(.*?\)": "",
     r"Not shown to be off on average": "Within noise on average",
     r"(?<=on average) \(.*?\)": "",
     r" on [\d,]+ rows(?=[,.])": "",
