@@ -64,10 +64,11 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         "By",
         ["task", *(c for c in columns if c != "task")] if "task" in columns else columns,
         format_func=lambda name: shorten(name, 40),
-        key="calviz.risk.by",
+        key="trust-by",
+        bind="query-params",
     )
     label = f"Errors allowed among the kept of each {md(shorten(column, 30))}, %"
-    risk = right.slider(label, 1, 50, 5, key="calviz.risk.by.errors")
+    risk = right.slider(label, 1, 50, 5, key="trust-errors", bind="query-params")
     try:
         with session.computing(chosen, f"Looking at every value of {shorten(column, 40)} …"):
             levels = sample.once(levels_of, column=column, risk=risk / 100)

@@ -36,7 +36,14 @@ from calviz.core.words import (
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.risk_tests import wrong_where_kept
-from calviz.sample.sample import Sample, event_rate_if_rare, is_predicted, with_predicted
+from calviz.sample.sample import (
+    Sample,
+    event_rate_if_rare,
+    is_predicted,
+    rows_where,
+    where_words,
+    with_predicted,
+)
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
@@ -123,8 +130,11 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     choice = point_of(figure)
     before = point_of(curves[-1]) if others else choice
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
-    wrong = _of_slices(sample, kept, choice) if choice.wrong is None else choice.wrong
-    where = f"; w{wrong[1:].split(' (95', 1)[0]}" if wrong and not choice.refused else ""
+    checked = chosen_rows(rows, method)
+    these = figure.keeps(risk_coverage.ranking_values(checked, ranking), choice.threshold)
+    wrong = choice.wrong or _of_slices(checked, these, choice, settings)
+    surely = " (95" in wrong and not choice.refused
+    where = f"; w{wrong[1:].split(' (95', 1)[0]}" if surely else ""
     say(choice.headline + where)
     above, picture = st.container(), st.container()
     if rows is not settings:
@@ -133,6 +143,8 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     lead = "After recalibration: " if result is not None else ""
     # The title says the rest.
     words = choice.sentence if rare else choice.beyond_headline
+    if not (choice.refused or settings.predicted):
+        words = f"{words} {_of_class(sample, kept)}"
     words = md(keep_units_together(f"{lead}{words}"), 1_000)
     with above:
         if choice.refused:
@@ -314,11 +326,36 @@ def _select(
             )
 
 
-def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice) -> str:
-    """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them; "" if there is none."""
+def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice, settings: Settings) -> str:
+    """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them, beyond chance or where the verdict names it; "" if there is none."""
     allowed, interval = _allowed(), choice.interval
     most = 1 - interval.low if allowed is None and interval is not None else allowed
-    return "" if most is None else keep_units_together(wrong_where_kept(sample, kept, most))
+    if most is None or (surely := wrong_where_kept(sample, kept, most)):
+        return "" if most is None else keep_units_together(surely)
+    judged = session.evaluation(settings).verdict
+    where = judged.named_where if judged else ()
+    inside = rows_where(sample.data, where)
+    some = kept & False if inside is None else kept & inside
+    wrong = 1 - sample.top_scored.hit[some].mean() if some.any() else 0.0
+    of_slice = f"Where {where_words(where)}, where the scores are off, {percent(wrong)} of {counted(int(some.sum()), 'kept row')} are wrong: more than allowed, which may be chance."
+    return keep_units_together(of_slice) * bool(wrong > most)
+
+
+#: If at least this share of the kept rows of three or more classes has one predicted class, it is said.
+_MOSTLY = 2 / 3
+
+
+def _of_class(sample: Sample, kept: BoolArray) -> str:
+    """Say of which predicted class most of the kept rows are, as the threshold is nearly that of this class alone; "" if of none."""
+    data = sample.data
+    if not isinstance(data, Predictions) or data.n_classes < 3 or not kept.any():
+        return ""
+    share = (
+        np.bincount(data.predicted[kept], sample.row_weights[kept]) / sample.row_weights[kept].sum()
+    )
+    first = int(share.argmax())
+    told = f"{percent(share[first])} of the kept are predicted '{shorten(data.class_names[first], 40)}'."
+    return told * bool(_MOSTLY <= share[first] < 1)
 
 
 def _of_selected(

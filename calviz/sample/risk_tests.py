@@ -320,7 +320,7 @@ def more_rows_words(more: float | None, wrong: float | None = None) -> str:
     if more == math.inf:
         few = f"no threshold that keeps {percent(_USABLE, 0)} of the rows gets clearly below {percent(wrong or 0)} wrong, and more rows would hardly help"
         return _NEVER.get(wrong, few)
-    return f"about {rough_rows(more)} more rows are needed"
+    return f"at least about {rough_rows(more)} more such rows are needed"
 
 
 def rough_rows(more: float) -> str:

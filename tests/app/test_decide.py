@@ -403,7 +403,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     app.session_state["calviz.selection"].select(SliceRule((("topic", "t2"),)))
     app.open("risk_coverage")
     app = quiet(app.slider(key="allowed").set_value(20.0).run())
-    app = quiet(app.slider(key="calviz.risk.by.errors").set_value(20).run())
+    app = quiet(app.slider(key="trust-errors").set_value(20).run())
     text = text_of(app).replace("\xa0", " ")
     assert "Where topic = t2," in text
     assert "recalibration" not in text
@@ -611,12 +611,12 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     ]
     app = upload(open_page(), "tasks.csv", "\n".join(["confidence,correct,task", *lines]).encode())
     app = app.open("risk_coverage")
-    app = quiet(app.slider(key="calviz.risk.by.errors").set_value(10).run())
+    app = quiet(app.slider(key="trust-errors").set_value(10).run())
     table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"none; needs [\d,]+ more", table.loc["chess", "from"])
+    assert re.fullmatch(r"none; needs at least [\d,]+ more", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 
@@ -758,7 +758,7 @@ def test_what_holds_on_all_rows_is_doubted_where_they_changed_and_one_click_take
     app = upload(open_page(), "days.csv", _changed_file())
     app = quiet(app.open("risk_coverage"))
     # The column of the slice that is most surely off stands first, before one with fewer values.
-    assert app.selectbox(key="calviz.risk.by").value == "kind"
+    assert app.selectbox(key="trust-by").value == "kind"
     assert "What these rows show may not hold on new ones." in text_of(app)
     (label,) = [b.label for b in app.button if b.label.startswith("Only the rows since")]
     # Where a map is fitted, this comes first, and all that is about all days second.
@@ -833,7 +833,7 @@ def test_everything_on_risk_coverage_is_about_the_predicted_classes_that_are_cho
     links = [link.proto.query_string for link in app.get("page_link")]
     assert any("predicted" in query for query in links)
     assert all("spam~hate" in query for query in links if "predicted" in query)
-    app = quiet(app.selectbox(key="calviz.risk.by").set_value("predicted class").run())
+    app = quiet(app.selectbox(key="trust-by").set_value("predicted class").run())
     assert {*_by(app, "predicted class")["predicted class"]} == {"spam", "hate"}
     app = quiet(unfold(app, "Summaries: AURC and others"))
     part = Sample(data).predicted(["spam", "hate"])
