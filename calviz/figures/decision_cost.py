@@ -389,7 +389,7 @@ class Decision(SampleFigure):
             return "A single row does not tell what miscalibration costs"
         if self.costs_more:
             return f"Miscalibration adds {self.per(self.excess)} to the cost of {PREDICTIONS_PER_COST:,} predictions"
-        return "No cost of miscalibration is shown"
+        return "What miscalibration costs is within noise"
 
     def per(self, cost: float) -> str:
         """Write a cost per `PREDICTIONS_PER_COST` predictions, with decimals that suit all costs in the drawing."""
