@@ -24,19 +24,11 @@ from calviz.comparison.comparison_results import (
     ranked_by,
 )
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core import errors
+from calviz.core import errors, predictions
 from calviz.core.blocks import Factor, IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
-from calviz.core.predictions import (
-    NO_IDENTIFIER,
-    Dataset,
-    Predictions,
-    identifier_texts,
-    sliced_columns,
-    usual_columns,
-    with_rows,
-)
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.words import counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample import slice_tests
@@ -210,8 +202,8 @@ def with_slices(comparison: ModelComparison) -> ModelComparison:
     samples = [Sample(comparison.alignment.models[name]) for name in (first, second)]
     data, overall = samples[0].data, comparison.difference(metric, first, second)
     # What is of one model's scores is no column of both.
-    columns = tuple(name for name in usual_columns(data) if name in data.to_slice())
-    factors, _ = sliced_columns(data, columns, slice_tests.LEAST_ROWS)
+    columns = tuple(name for name in predictions.usual_columns(data) if name in data.to_slice())
+    factors, _ = predictions.sliced_columns(data, columns, slice_tests.LEAST_ROWS)
     if overall is None or not factors:
         return comparison
     losses = [np.asarray(s.view(METRICS[metric].view).losses, np.float64) for s in samples]

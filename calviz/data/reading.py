@@ -22,6 +22,7 @@ from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, kno
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
 from calviz.core.words import decimals_for, percent
+from calviz.data import judge_columns
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import (
@@ -41,12 +42,7 @@ from calviz.data.format import (
 from calviz.data.formats.numpy_formats import MAGIC
 from calviz.data.formats.numpy_formats import zipped as zipped
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import (
-    columns_of_judges,
-    judged_rows,
-    judges_beside,
-    with_verdicts_as_scores,
-)
+from calviz.data.judge_columns import columns_of_judges, judges_beside, with_verdicts_as_scores
 from calviz.data.loaded import Loaded as Loaded
 from calviz.data.loaded import ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
@@ -487,7 +483,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         made = {"": build(rows, layout, used, name)}
     except InputError as error:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = None if options.for_map else judged_rows(table, options)
+        judged = None if options.for_map else judge_columns.judged_rows(table, options)
         if judged is None:
             if error.repairs == (REPAIRS["drop-missing"],) and None not in columns_of_judges(table):
                 still = "which still count on the tab Judge, and for 'calviz judge FILE'"
