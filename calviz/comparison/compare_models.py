@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.comparison.comparison_results import (
     PROPER,
@@ -25,7 +24,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.paired_differences import Paired, pair
 from calviz.core import errors, predictions
-from calviz.core.blocks import Factor, IntArray, Stopped, checkpoint, row_weights
+from calviz.core.blocks import AnyArray, Factor, IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
@@ -516,7 +515,7 @@ def align(models: NamedModels) -> Alignment:
     return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
 
 
-def _identifiers(models: NamedModels) -> tuple[dict[str, npt.NDArray[Any]], str]:
+def _identifiers(models: NamedModels) -> tuple[dict[str, AnyArray], str]:
     """Return identifiers of the rows, by model that has some, and the two columns that they are of if it takes a time as well."""
     ids = {k: np.array(identifier_texts(m.ids)) for k, m in models.items() if m.ids is not None}
     if len(ids) == len(models) and all(map(_are_unique, ids.values())):
@@ -544,7 +543,7 @@ def _columns(model: Dataset) -> dict[str, Any]:
     return {k: v for k, v in of.items() if v is not None} | others | time
 
 
-def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
+def _both(model: Dataset, name: str, time: str) -> AnyArray:
     """Return texts of two columns together, without a text where one of them is missing."""
     columns = _columns(model)
     one, two = (np.array(identifier_texts(columns[c])) for c in (name, time))
@@ -552,7 +551,7 @@ def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
     return np.where(given, np.char.add(np.char.add(one, "\n"), two), NO_IDENTIFIER)
 
 
-def _are_unique(texts: npt.NDArray[Any]) -> bool:
+def _are_unique(texts: AnyArray) -> bool:
     given = texts[texts != NO_IDENTIFIER]
     return bool(np.unique(given).size == given.size)
 
@@ -596,12 +595,10 @@ def _check_order(models: NamedModels) -> str:
     return note
 
 
-def _by_identifier(
-    ids: Mapping[str, npt.NDArray[Any]], of: str
-) -> tuple[dict[str, IntArray], list[str]]:
+def _by_identifier(ids: Mapping[str, AnyArray], of: str) -> tuple[dict[str, IntArray], list[str]]:
     """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
     notes: list[str] = []
-    once: dict[str, npt.NDArray[Any]] = {}
+    once: dict[str, AnyArray] = {}
     place: dict[str, IntArray] = {}
     for name, column in ids.items():
         values, at, counts = np.unique(column, return_index=True, return_counts=True)

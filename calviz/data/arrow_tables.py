@@ -12,11 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from calviz.core import errors
-from calviz.core.blocks import Factor, FloatArray, read_only
+from calviz.core.blocks import AnyArray, Factor, FloatArray, read_only
 from calviz.core.errors import MAX_ROWS, Finding, InputError, check_expansion, shortened
 from calviz.data.format import (
     MISSING,
@@ -92,7 +91,7 @@ class TypedTable(Table):
         check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with readable(self.format):
             arrays = tuple(self._scores(group) for group in scores)
-            single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+            single_columns: dict[str, AnyArray | Factor] = {}
             if columns:
                 table = self._table(list(columns))
                 single_columns = {name: single(table.column(name), name) for name in columns}
@@ -230,7 +229,7 @@ def _innermost(kind: Any) -> Any:
     return kind
 
 
-def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def numbers(values: Any, dtype: np.dtype[Any]) -> AnyArray:
     """Convert a numeric column to floats, shape (n,); missing values become nan."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -244,7 +243,7 @@ def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return in_memory(values).astype(dtype, copy=False)
 
 
-def in_memory(values: Any) -> npt.NDArray[Any]:
+def in_memory(values: Any) -> AnyArray:
     """Return an Arrow array without nulls (or a ChunkedArray) as a NumPy array, shape (n,), without a copy where possible.
 
     Arrow's own to_numpy, like its scalars, would import pandas: 0.3 seconds and 50 MB for nothing.
@@ -306,7 +305,7 @@ def _block(column: Callable[[], Any], name: str, width: int) -> FloatArray:
     return out
 
 
-def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
+def single(column: Any, name: str) -> AnyArray | Factor:
     """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor.
 
     Lists of one value are converted as their values are.

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor
+from calviz.core.blocks import AnyArray, Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
 from calviz.data.column_names import IDS, LABELS
@@ -51,7 +51,7 @@ class JoinedTable(Table):
     """A table with additional columns whose values are already in memory."""
 
     base: Table
-    joined: dict[str, npt.NDArray[Any] | Factor]
+    joined: dict[str, AnyArray | Factor]
     #: The label file's name, and the row of it for each row of the predictions, -1 where there is none.
     label_file: str
     label_rows: npt.NDArray[np.int64]
@@ -214,9 +214,7 @@ def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     return places
 
 
-def _aligned(
-    values: npt.NDArray[Any] | Factor, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[Any] | Factor:
+def _aligned(values: AnyArray | Factor, rows: npt.NDArray[np.int64]) -> AnyArray | Factor:
     """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
     missing = rows < 0
     if isinstance(values, Factor):
@@ -233,7 +231,7 @@ def _aligned(
     return _aligned(Factor.of(values), rows)
 
 
-def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
+def _column(column: Column, values: AnyArray | Factor) -> Column:
     if isinstance(values, Factor):
         first = Factor(values.codes[:SAMPLE_ROWS], values.levels)
         return Column(column.name, "text", first.values())

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import AnyArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
@@ -479,7 +479,7 @@ def _said(
     return JudgeColumns(says, looked)
 
 
-def share_labels(item: npt.NDArray[Any], human: FloatArray) -> bool:
+def share_labels(item: AnyArray, human: FloatArray) -> bool:
     """Whether items, shape (n,), have several labels, which never differ within one: it was labelled once."""
     seen = ~np.isnan(human)
     code = np.unique(item[seen], return_inverse=True)[1]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors, profile
-from calviz.core.blocks import Factor, checkpoint
+from calviz.core.blocks import AnyArray, Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
@@ -641,7 +641,7 @@ def cells_of(table: Table, rows: Sequence[int], names: list[str]) -> dict[str, d
     return {name: {r: t[r] for r in rows if r < len(t)} for name, t in texts.items()}
 
 
-def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:
+def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> AnyArray:
     """Some rows of fetched values, in the form of the first rows of their column."""
     if isinstance(values, Factor):
         texts = np.array(values.levels, dtype=object)[values.codes[rows]]

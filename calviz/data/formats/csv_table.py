@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors
-from calviz.core.blocks import Factor
+from calviz.core.blocks import AnyArray, Factor
 from calviz.core.errors import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, Finding, InputError
 from calviz.core.words import FORMULA, counted
 from calviz.data import csv_dialect
@@ -463,7 +463,7 @@ class Growing:
         )
         self.rows = 0
 
-    def append(self, block: npt.NDArray[Any]) -> None:
+    def append(self, block: AnyArray) -> None:
         """Append a block of rows, shape (m, K)."""
         end = self.rows + block.shape[0]
         capacity, k = self._array.shape
@@ -482,7 +482,7 @@ class Growing:
         return self._array
 
 
-def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
+def _columns_at(array: AnyArray, columns: list[int]) -> AnyArray:
     """Select columns of an array, as a view if they are adjacent."""
     first = columns[0]
     if columns == list(range(first, first + len(columns))):

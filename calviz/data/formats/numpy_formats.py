@@ -15,11 +15,10 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from calviz.core import errors
-from calviz.core.blocks import Factor, FloatArray, map_threads
+from calviz.core.blocks import AnyArray, Factor, FloatArray, map_threads
 from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
 from calviz.data import column_names
@@ -153,7 +152,7 @@ def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
     return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
-def _bytes(array: npt.NDArray[Any]) -> memoryview:
+def _bytes(array: AnyArray) -> memoryview:
     return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
 
 
@@ -218,7 +217,7 @@ def read_rows(
             look(slice(start, start + len(part)))
 
 
-def check_text(array: npt.NDArray[Any], name: str) -> None:
+def check_text(array: AnyArray, name: str) -> None:
     """Raise InputError if text holds invalid code points, which would crash Python."""
     if array.dtype.names:
         for field in array.dtype.names:
@@ -230,7 +229,7 @@ def check_text(array: npt.NDArray[Any], name: str) -> None:
         raise _damaged("is damaged: its text holds invalid characters", name)
 
 
-def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
+def read_array(stream: Readable, header: Header, name: str) -> AnyArray:
     """Read the whole array without changing its type, in native byte order; for columns, not for scores."""
     flat = np.empty(math.prod(header.shape), dtype=header.dtype)
     if flat.nbytes:
@@ -305,7 +304,7 @@ class ArrayTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested arrays; see `Table.fetch`."""
-        single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+        single_columns: dict[str, AnyArray | Factor] = {}
         for name in columns:
             if self.splits is not None and name == SPLIT:
                 single_columns[name] = self.splits
@@ -314,7 +313,7 @@ class ArrayTable(Table):
             single_columns[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         return Fetched(tuple(self._scores(group) for group in scores), single_columns)
 
-    def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
+    def _scores(self, group: tuple[str, ...]) -> AnyArray:
         if len(group) == 1:
             return self._block(self.parts[group[0]])
         columns = [self._block(self.parts[name]) for name in group]
@@ -325,7 +324,7 @@ class ArrayTable(Table):
         return np.concatenate(columns, axis=1)
 
     @staticmethod
-    def _block(members: list[StoredArray]) -> npt.NDArray[Any]:
+    def _block(members: list[StoredArray]) -> AnyArray:
         k = members[0].width or 1
         dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
         out = allocate(sum(m.rows for m in members), k, dtype)
@@ -340,7 +339,7 @@ class ArrayTable(Table):
         return out
 
     @staticmethod
-    def _single(member: StoredArray) -> npt.NDArray[Any]:
+    def _single(member: StoredArray) -> AnyArray:
         with member.open() as stream:
             array = read_array(stream, member.header, member.name)
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -413,7 +412,7 @@ class MatrixTable(Table):
         arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
         in_range = tuple(RowsInRange(a) for a in arrays[: len(scores)] if a.shape[1] > 1)
         self._read(list(zip(arrays, ranges, strict=True)), in_range)
-        blocks: list[npt.NDArray[Any]] = []
+        blocks: list[AnyArray] = []
         for array, indices, r in zip(arrays, groups, ranges, strict=True):
             all_between = indices == list(range(r.start, r.stop))
             blocks.append(array if all_between else array[:, [j - r.start for j in indices]])
@@ -534,7 +533,7 @@ def _fields(member: StoredArray) -> dict[str, list[StoredArray]]:
     return {name: [_in_memory(name, records[name])] for name in records.dtype.names or ()}
 
 
-def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
+def _in_memory(name: str, values: AnyArray) -> StoredArray:
     """Present an array in memory as a stored one."""
 
     @contextmanager
