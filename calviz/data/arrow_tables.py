@@ -17,19 +17,8 @@ import pyarrow as pa
 from calviz.core import errors
 from calviz.core.blocks import AnyArray, Factor, FloatArray, read_only
 from calviz.core.errors import MAX_ROWS, Finding, InputError, check_expansion, shortened
-from calviz.data.format import (
-    MISSING,
-    SAMPLE_ROWS,
-    Column,
-    ElementType,
-    Fetched,
-    Source,
-    Table,
-    allocate,
-    damaged,
-    no_rows,
-    stored_in_half_precision,
-)
+from calviz.data import format as file_format
+from calviz.data.format import MISSING, Column, Fetched, Source, Table, allocate, damaged, no_rows
 
 # ---- Columns
 
@@ -114,10 +103,9 @@ class TypedTable(Table):
 
 def half_precision(schema: Any) -> list[Finding]:
     """Return a finding about columns stored in half precision, if any."""
-    half = [field.name for field in schema if pa.types.is_float16(field.type)]
-    if not half:
-        return []
-    return [stored_in_half_precision(f"{len(half):,} column{'s are' if len(half) > 1 else ' is'}")]
+    half = sum(pa.types.is_float16(field.type) for field in schema)
+    words = f"{half:,} column{'s are' if half > 1 else ' is'}"
+    return [file_format.stored_in_half_precision(words)] if half else []
 
 
 def opened(source: Source) -> Any:
@@ -199,7 +187,7 @@ def _is_list(kind: Any) -> bool:
     )
 
 
-def _element(kind: Any) -> ElementType:
+def _element(kind: Any) -> file_format.ElementType:
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return "number"
     if pa.types.is_integer(kind):
@@ -651,9 +639,9 @@ class _ArrowHeads:
         fields = list(range(first, last))
         batches, rows = [], 0
         for batch in _batches(self.source, fields, packed=self.packed):
-            batches.append(batch.slice(0, SAMPLE_ROWS - rows))
+            batches.append(batch.slice(0, file_format.SAMPLE_ROWS - rows))
             rows += batch.num_rows
-            if rows >= SAMPLE_ROWS:
+            if rows >= file_format.SAMPLE_ROWS:
                 break
         for j, index in enumerate(fields):
             parts = [batch.column(j) for batch in batches]

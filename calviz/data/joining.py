@@ -14,20 +14,9 @@ import numpy.typing as npt
 from calviz.core.blocks import AnyArray, Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
+from calviz.data import format as file_format
 from calviz.data.column_names import IDS, LABELS
-from calviz.data.format import (
-    MISSING,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    ReadingOptions,
-    Source,
-    Table,
-    format_of,
-    known_columns,
-    short,
-)
+from calviz.data.format import MISSING, Column, Notice, ReadingOptions, Table, known_columns, short
 from calviz.data.roles import TableView
 
 
@@ -56,7 +45,9 @@ class JoinedTable(Table):
     label_file: str
     label_rows: npt.NDArray[np.int64]
 
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+    def fetch(
+        self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]
+    ) -> file_format.Fetched:
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
         base = self.base.fetch(scores, [c for c in columns if c not in self.joined])
         joined = {c: self.joined[c] for c in columns if c in self.joined}
@@ -97,9 +88,9 @@ def join(
     OptionError
         If the identifier column or the requested label column does not exist.
     """
-    with Source(other.source) as source:
+    with file_format.Source(other.source) as source:
         try:
-            truth = format_of(source).open(source)
+            truth = file_format.format_of(source).open(source)
             on = _identifier(table, truth, other.on, file, source.name)
             label = options.label or _label(truth, on)
             if label not in truth:
@@ -233,9 +224,9 @@ def _aligned(values: AnyArray | Factor, rows: npt.NDArray[np.int64]) -> AnyArray
 
 def _column(column: Column, values: AnyArray | Factor) -> Column:
     if isinstance(values, Factor):
-        first = Factor(values.codes[:SAMPLE_ROWS], values.levels)
+        first = Factor(values.codes[: file_format.SAMPLE_ROWS], values.levels)
         return Column(column.name, "text", first.values())
-    return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
+    return Column(column.name, column.type, values[: file_format.SAMPLE_ROWS].astype(np.float64))
 
 
 def named_models(files: Sequence[tuple[str, Mapping[str, Dataset]]]) -> dict[str, Dataset]:

@@ -19,19 +19,9 @@ from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
 from calviz.core.words import listed
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import FEW, MISSING_WORDS, is_missing, plain
-from calviz.data.format import (
-    MISSING,
-    REPAIRS,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    ReadingOptions,
-    Table,
-    places,
-    short,
-)
+from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Notice, Table, places, short
 from calviz.data.labels import FEWEST_TOLD, MOST_TOLD, as_numbers, one_dimensional, second_labels
 from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 
@@ -85,7 +75,7 @@ def blank(values: AnyArray | Factor) -> BoolArray:
 
 
 def _no_date(missing: BoolArray, name: str) -> InputError:
-    repairs, row = [REPAIRS["drop-missing"]], int(missing.argmax()) + 1
+    repairs, row = [file_format.REPAIRS["drop-missing"]], int(missing.argmax()) + 1
     return InputError(
         "there is no date", row=row, column=name, remedy="fill it in", repairs=repairs
     )
@@ -127,7 +117,7 @@ class OtherColumns:
 
     table: Table
     layout: ColumnRoles
-    options: ReadingOptions
+    options: file_format.ReadingOptions
     notices: list[Finding]
     ways: list[Reading]
     counts: FloatArray | None = None

@@ -19,20 +19,9 @@ from calviz.core.blocks import AnyArray, Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import LABELS, MISSING_WORDS, PREDICTED, is_score_name, plain
-from calviz.data.format import (
-    IN_PERCENT,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    Table,
-    allocate,
-    no_rows,
-    places,
-    short,
-    span,
-)
+from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Notice, Table, places, short, span
 
 # ---- Arrow tables
 
@@ -74,7 +63,7 @@ class ArrowRows(Table):
         from calviz.data import arrow_tables
 
         width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.data.num_rows, width or len(group), np.float64)
+        out = file_format.allocate(self.data.num_rows, width or len(group), np.float64)
         if width is not None:
             try:
                 arrow_tables.fill_block(out, self.data.column(group[0]), group[0], 0)
@@ -129,7 +118,7 @@ def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
-        raise no_rows()
+        raise file_format.no_rows()
     columns = (
         arrow_tables.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
@@ -458,7 +447,7 @@ class _Cell:
             # A list that is cut off has no score for each class: such rows are treated as those without one.
             if len(numbers) == self.width:
                 levels[j] = numbers
-        out = allocate(len(factor), self.width, np.float64)
+        out = file_format.allocate(len(factor), self.width, np.float64)
         np.take(levels, factor.codes, axis=0, out=out)
         return out
 
@@ -489,7 +478,7 @@ def _described(column: Column, cell: _Cell | None, classes: Sequence[str]) -> Co
         return Column(column.name, "number", np.empty(0), width=cell.width, fields=of)
     cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
     odd = {j: str(text) for j, text in enumerate(column.head) if np.isnan(cells[j][0])}
-    note = IN_PERCENT if cell.read is percentage else ""
+    note = file_format.IN_PERCENT if cell.read is percentage else ""
     values = np.array([numbers[0] for numbers in cells])
     return Column(column.name, "number", values, note=note, odd=odd)
 
