@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import BEFORE, Dataset
-from calviz.core.row_columns import Kind
+from calviz.core.row_columns import Kind, in_split
 from calviz.core.words import PLAIN_CSV, CsvStyle, listed
 from calviz.data import column_names
 from calviz.data.column_names import MODELS, SURE, alike, plain, without_common_words, words
@@ -185,15 +185,8 @@ def judged_split(splits: Iterable[str]) -> str | None:
 
 def rows_of_split(data: Dataset, name: str) -> IntArray:
     """Return the indices of the rows of a split; raise InputError if there is none of this name."""
-    if data.splits is None:
-        raise InputError(
-            f"there is no split '{name}': these data have no splits",
-            remedy="fit on a fraction of the rows, or cross-fit",
-        )
-    if name not in data.splits.levels:
-        names = ", ".join(data.splits.levels[:10])
-        raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
-    return np.flatnonzero(data.splits.mask(name))
+    remedy = "fit on a fraction of the rows, or cross-fit"
+    return np.flatnonzero(in_split(data.splits, name, remedy=remedy))
 
 
 def untrained(data: Dataset, named: Collection[str | None]) -> tuple[IntArray | None, str]:
