@@ -22,22 +22,9 @@ from calviz.core.blocks import AnyArray, Factor, FloatArray, map_threads
 from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
-from calviz.data.format import (
-    SAMPLE_ROWS,
-    Column,
-    ElementType,
-    Fetched,
-    Notice,
-    Source,
-    Table,
-    allocate,
-    damaged,
-    reads,
-    short,
-    stored_in_half_precision,
-    undamaged,
-)
+from calviz.data.format import Column, Fetched, Notice, Source, Table, allocate, reads, short
 from calviz.data.formats.table_formats import ZIP_DAMAGE, open_zip
 
 # ---- Streams
@@ -244,7 +231,7 @@ def read_array(stream: Readable, header: Header, name: str) -> AnyArray:
 # ---- Tables of arrays
 
 
-_TYPES: dict[str, ElementType] = {
+_TYPES: dict[str, file_format.ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
 }  # fmt: skip
 
@@ -363,7 +350,7 @@ def column_of(members: list[StoredArray], name: str | None = None) -> Column:
         if header.dtype.kind == "f":
             MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
         return Column(name, kind, empty, width=member.width)
-    rows = min(shape[0], SAMPLE_ROWS)
+    rows = min(shape[0], file_format.SAMPLE_ROWS)
     with member.open() as stream:
         head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
     if kind == "number":
@@ -377,7 +364,7 @@ def half_precision(members: list[StoredArray]) -> list[Finding]:
     """Return a finding about an array stored in half precision, if it is."""
     if not any(m.header.dtype == np.float16 for m in members):
         return []
-    return [stored_in_half_precision(f"'{short(members[0].name)}' is")]
+    return [file_format.stored_in_half_precision(f"'{short(members[0].name)}' is")]
 
 
 # ---- NPY
@@ -509,7 +496,7 @@ def _first_rows(source: Source, member: StoredArray) -> FloatArray:
     """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
     header = member.header
     n, m = header.shape
-    rows = min(n, SAMPLE_ROWS)
+    rows = min(n, file_format.SAMPLE_ROWS)
     out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
     if not header.fortran:
         with member.open() as stream:
@@ -561,7 +548,7 @@ _NAMES = ("class_names", "classes", "classes_", "target_names", "label_names", "
 )
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
-    with undamaged(*ZIP_DAMAGE):
+    with file_format.undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         errors.MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
@@ -662,7 +649,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     room = source.size - entry.header_offset - _LOCAL_HEADER
     most = entry.compress_size if stored else _DEFLATE * entry.compress_size
     if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
-        raise damaged()
+        raise file_format.damaged()
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name, objects=True)
     if not header.dtype.hasobject:
@@ -672,7 +659,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     @contextmanager
     def opened() -> Iterator[Readable]:
         # zipfile verifies the checksum once an array is read to its end.
-        with undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
+        with file_format.undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
             stream.read(header.size)
             yield cast(Readable, stream)
 
