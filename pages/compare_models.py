@@ -8,13 +8,8 @@ import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
 from calviz.app.session import CONDITIONS, Settings, look_at_slice, md
-from calviz.comparison.comparison_results import (
-    MOST_NAMED,
-    ModelComparison,
-    answers,
-    state_words,
-    where_words,
-)
+from calviz.comparison import comparison_results
+from calviz.comparison.comparison_results import ModelComparison, answers, state_words, where_words
 
 
 def compare(chosen: Settings) -> None:
@@ -62,7 +57,7 @@ def compare(chosen: Settings) -> None:
 
 def _say_where(comparison: ModelComparison, metric: str | None, chosen: Settings) -> None:
     """Say what is wrong with each model, and where two have another order or what makes it, with a click to the comparison on the rows of each slice named, within those shown."""
-    lead = (*comparison.where[: 2 * MOST_NAMED], *comparison.of_lead)
+    lead = (*comparison.where[: 2 * comparison_results.MOST_NAMED], *comparison.of_lead)
     named = {one.where: (one.condition,) for one in lead}
     if named:
         st.markdown(md(where_words(comparison), 1_000))

@@ -6,17 +6,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from calviz.app import (
-    jobs,
-    navigation,
-    recalibrate_arena,
-    recalibrate_comparison,
-    recalibrate_learning_curve,
-    recalibrate_results,
-    rows_shown,
-    session,
-)
+from calviz.app import navigation, recalibrate_comparison, recalibrate_results, rows_shown, session
+from calviz.app.jobs import LongWork
+from calviz.app.recalibrate_arena import explore_arena
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
+from calviz.app.recalibrate_learning_curve import explore_learning_curve
 from calviz.app.session import COMPARED, Settings, md
 from calviz.core.words import capitalised, keep_units_together
 
@@ -44,7 +38,7 @@ def methods(chosen: Settings) -> None:
         with actions:
             size = session.cells(choice.fit_rows.data)
             waits = f"{size:,} values (rows x classes): may take a minute, so it waits for a click."
-            work = jobs.LongWork(
+            work = LongWork(
                 PLACE,
                 choice.key,
                 "Fitting and judging",
@@ -129,7 +123,7 @@ def labels(chosen: Settings) -> None:
         rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
         compared = recalibrate_comparison.latest_comparison(chosen)
         advised = compared.advice.method if compared and compared.advice else ""
-        recalibrate_learning_curve.explore_learning_curve(chosen, say, advised)
+        explore_learning_curve(chosen, say, advised)
 
 
 def elsewhere(chosen: Settings) -> None:
@@ -142,7 +136,7 @@ def elsewhere(chosen: Settings) -> None:
         rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
     with navigation.boundary():
-        recalibrate_arena.explore_arena(chosen, say)
+        explore_arena(chosen, say)
 
 
 navigation.enter()

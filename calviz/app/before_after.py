@@ -9,15 +9,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from calviz.app import navigation, screen
-from calviz.app.session import (
-    NOT_RECALIBRATED,
-    Settings,
-    cached_results,
-    choose_method,
-    md,
-    name_after,
-)
+from calviz.app import navigation, screen, session
+from calviz.app.session import Settings, cached_results, choose_method, md, name_after
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.figures.reliability import Reliability
@@ -34,7 +27,7 @@ WIDTH = 480
 def explore_before_and_after(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
     method = choose_method(settings)
-    if method == NOT_RECALIBRATED:
+    if method == session.NOT_RECALIBRATED:
         st.caption("Choose a method to see what it does to these points.")
         return
     result = recalibrated_numbers(method, settings)

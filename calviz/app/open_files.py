@@ -18,14 +18,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core import errors
-from calviz.core.errors import (
-    MAX_OPEN_BYTES,
-    MAX_OPEN_FILES,
-    CalvizError,
-    InputError,
-    OptionError,
-    Reading,
-)
+from calviz.core.errors import MAX_OPEN_BYTES, MAX_OPEN_FILES, CalvizError, InputError, OptionError
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
 from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read
@@ -256,7 +249,7 @@ class UnreadableFile:
         return self.lacks_labels is not False and is_for_it
 
     @property
-    def obvious(self) -> Reading | None:
+    def obvious(self) -> errors.Reading | None:
         """The answer to all that the file asks, if it has one question with one answer that changes the data."""
         return self.questions[0].obvious if len(self.questions) == 1 else None
 

@@ -11,16 +11,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    diagnose_classes,
-    navigation,
-    open_files,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import open_files, rows_shown, screen, selection, session, tables_and_cards
+from calviz.app.diagnose_classes import find_class_views
+from calviz.app.navigation import draw_folded
 from calviz.app.open_files import UnreadableFile
 from calviz.app.recalibrate_comparison import (
     ComparisonOutcome,
@@ -73,7 +66,7 @@ def draw_methods(outcome: ComparisonOutcome, method: str) -> None:
     for remark in comparison.remarks(columns):
         if remark.text == comparison.infinite or (remark.kind == "warning" and method in remark.of):
             _draw_remark(comparison, remark)
-    navigation.draw_folded(
+    draw_folded(
         f"All {counted(len(ranked) - 1, 'method')}",
         lambda: draw_table(outcome),
         key="calviz.methods.all",
@@ -419,7 +412,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
         del both[UNCALIBRATED]
     try:
         if view == "classes":
-            if (class_errors := diagnose_classes.find_class_views(settings)) is None:
+            if (class_errors := find_class_views(settings)) is None:
                 return
             view = class_errors.choose()
         figures = [figure_after(outcome, key, view, settings) for key in both]

@@ -13,11 +13,10 @@ from pathlib import Path, PurePath
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
 from calviz.core import errors
-from calviz.core.blocks import Factor, FloatArray
+from calviz.core.blocks import AnyArray, Factor, FloatArray
 from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, OutputError, shortened
 from calviz.core.predictions import Dataset, Predictions
@@ -432,7 +431,7 @@ def _local(h5py: Any, group: Any, name: str) -> Any:
     return group[name]
 
 
-def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
+def _array(h5py: Any, group: Any, name: str, where: str) -> AnyArray:
     if name not in group:
         raise InputError(f"there is no array '{name}'", column=where)
     data = _local(h5py, group, name)

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, indexable
 
-from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.blocks import AnyArray, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, OptionError, check_choice, check_whole, shortened
 from calviz.data.from_objects import name_of, responses
@@ -65,7 +65,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     estimator_: Any
     recalibrator_: Any
-    classes_: npt.NDArray[Any]
+    classes_: AnyArray
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         more = self._columns(X, names) if needed else {}
         return self.recalibrator_.transform(self._scores(X), **more)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""
         probs = self.predict_proba(X)  # which says so where it is not fitted
         return np.asarray(self.classes_[probs.argmax(axis=1)])
@@ -183,7 +183,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             responses(self.estimator_, X, self.response_method), self.response_method
         )
 
-    def _held_out(self, X: Any, y: npt.NDArray[Any], weights: npt.ArrayLike | None) -> FloatArray:
+    def _held_out(self, X: Any, y: AnyArray, weights: npt.ArrayLike | None) -> FloatArray:
         """Return cross-validated scores of the classifier, which is then fitted on all rows."""
         if not y.size:
             raise InputError("there are no rows", remedy="give rows of at least two classes")
@@ -210,7 +210,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         self.estimator_.fit(X, y, **given)
         return _one_column_per_class(np.asarray(scores), self.response_method)
 
-    def _indices(self, y: npt.NDArray[Any]) -> IntArray:
+    def _indices(self, y: AnyArray) -> IntArray:
         order = np.argsort(self.classes_)
         place = np.searchsorted(self.classes_[order], y)
         indices = order[np.minimum(place, order.size - 1)]

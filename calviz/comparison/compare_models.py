@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.comparison.comparison_results import (
     PROPER,
@@ -24,19 +23,11 @@ from calviz.comparison.comparison_results import (
     ranked_by,
 )
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.core import errors
-from calviz.core.blocks import Factor, IntArray, Stopped, checkpoint, row_weights
+from calviz.core import errors, predictions
+from calviz.core.blocks import AnyArray, Factor, IntArray, Stopped, checkpoint, row_weights
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, Interval, MetricResult, cheap_method
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme
-from calviz.core.predictions import (
-    NO_IDENTIFIER,
-    Dataset,
-    Predictions,
-    identifier_texts,
-    sliced_columns,
-    usual_columns,
-    with_rows,
-)
+from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.words import counted, listed, shorten
 from calviz.data.column_names import may_be_cluster, may_be_time
 from calviz.sample import slice_tests
@@ -210,8 +201,8 @@ def with_slices(comparison: ModelComparison) -> ModelComparison:
     samples = [Sample(comparison.alignment.models[name]) for name in (first, second)]
     data, overall = samples[0].data, comparison.difference(metric, first, second)
     # What is of one model's scores is no column of both.
-    columns = tuple(name for name in usual_columns(data) if name in data.to_slice())
-    factors, _ = sliced_columns(data, columns, slice_tests.LEAST_ROWS)
+    columns = tuple(name for name in predictions.usual_columns(data) if name in data.to_slice())
+    factors, _ = predictions.sliced_columns(data, columns, slice_tests.LEAST_ROWS)
     if overall is None or not factors:
         return comparison
     losses = [np.asarray(s.view(METRICS[metric].view).losses, np.float64) for s in samples]
@@ -524,7 +515,7 @@ def align(models: NamedModels) -> Alignment:
     return Alignment(_same_columns(models), "identifier", tuple(notes + notes_on_labels))
 
 
-def _identifiers(models: NamedModels) -> tuple[dict[str, npt.NDArray[Any]], str]:
+def _identifiers(models: NamedModels) -> tuple[dict[str, AnyArray], str]:
     """Return identifiers of the rows, by model that has some, and the two columns that they are of if it takes a time as well."""
     ids = {k: np.array(identifier_texts(m.ids)) for k, m in models.items() if m.ids is not None}
     if len(ids) == len(models) and all(map(_are_unique, ids.values())):
@@ -552,7 +543,7 @@ def _columns(model: Dataset) -> dict[str, Any]:
     return {k: v for k, v in of.items() if v is not None} | others | time
 
 
-def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
+def _both(model: Dataset, name: str, time: str) -> AnyArray:
     """Return texts of two columns together, without a text where one of them is missing."""
     columns = _columns(model)
     one, two = (np.array(identifier_texts(columns[c])) for c in (name, time))
@@ -560,7 +551,7 @@ def _both(model: Dataset, name: str, time: str) -> npt.NDArray[Any]:
     return np.where(given, np.char.add(np.char.add(one, "\n"), two), NO_IDENTIFIER)
 
 
-def _are_unique(texts: npt.NDArray[Any]) -> bool:
+def _are_unique(texts: AnyArray) -> bool:
     given = texts[texts != NO_IDENTIFIER]
     return bool(np.unique(given).size == given.size)
 
@@ -604,12 +595,10 @@ def _check_order(models: NamedModels) -> str:
     return note
 
 
-def _by_identifier(
-    ids: Mapping[str, npt.NDArray[Any]], of: str
-) -> tuple[dict[str, IntArray], list[str]]:
+def _by_identifier(ids: Mapping[str, AnyArray], of: str) -> tuple[dict[str, IntArray], list[str]]:
     """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
     notes: list[str] = []
-    once: dict[str, npt.NDArray[Any]] = {}
+    once: dict[str, AnyArray] = {}
     place: dict[str, IntArray] = {}
     for name, column in ids.items():
         values, at, counts = np.unique(column, return_index=True, return_counts=True)

@@ -733,15 +733,14 @@ class ModelComparison(Compared[ModelResult]):
 
     def differences(self, reference: str) -> DataFrame:
         """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval of the verdict."""
-        rows = []
-        for metric in self.pairs:
-            for m in self:
-                d = self.difference(metric, m.name, reference) if m.name != reference else None
-                if d is not None:
-                    rows.append((metric, m.name, reference, *d.shown, d.verdict))
-        return data_frame(
-            rows, columns="metric model reference difference low high verdict".split()
+        columns = "metric model reference difference low high verdict".split()
+        rows = (
+            (metric, name, reference, *d.shown, d.verdict)
+            for metric in self.pairs
+            for name in self.models
+            if (d := self.difference(metric, name, reference))
         )
+        return data_frame(rows, columns=columns)
 
 
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
-from calviz.core import events, predictions, profile
+from calviz.core import events, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import PREDICTED, OptionError, check_level, claim
 from calviz.core.words import counted, decimal, from_on, level_text, percent, shorten
-from calviz.sample import cutoff_and_grades, risk_tests
+from calviz.sample import cutoff_and_grades, risk_tests, sample
 from calviz.sample.sample import Sample, dataset_of, is_predicted, predicted_words, with_predicted
 from calviz.sample.step_views import steps, top_label_steps
 
@@ -207,7 +207,7 @@ def _written(of: str, value: float) -> str:
 
 
 def threshold(
-    data: predictions.Dataset | profile.Profile,
+    data: sample.AnyRows,
     risk: float | Sequence[float] = 0.05,
     confidence: float = risk_tests.CONFIDENCE,
     of: risk_tests.RiskName | Sequence[risk_tests.RiskName] = "error",

@@ -15,14 +15,7 @@ from calviz.comparison.comparison_results import Difference, DifferenceVerdict, 
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply, simple_method
 from calviz.core import entry_specs, errors
 from calviz.core.blocks import IntArray, Stopped, checkpoint
-from calviz.core.entry_specs import (
-    METRICS,
-    RANKED_BY,
-    UNCALIBRATED,
-    MetricResult,
-    RecalibratorSpec,
-    badness,
-)
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, MetricResult, RecalibratorSpec, badness
 from calviz.core.errors import DataFrame, NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
@@ -374,7 +367,7 @@ class LearningCurve(metric_results.Displayed):
     @property
     def criteria(self) -> tuple[str, ...]:
         """Metrics with a value, those first that the advice of a comparison would judge by."""
-        nll = self.uncalibrated.get(RANKED_BY)
+        nll = self.uncalibrated.get(entry_specs.RANKED_BY)
         first = METRICS.criteria(infinite=nll and nll.details.get("clipped_rows"))
         keys = dict.fromkeys((*first, *self.directions))
         return tuple(k for k in keys if k in self.directions and self.uncalibrated[k].available)

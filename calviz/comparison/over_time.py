@@ -29,8 +29,7 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricRes
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber
 from calviz.core.predictions import Dataset, Predictions, usual_columns
-from calviz.core.profile import Profile
-from calviz.sample.sample import EventOptions, Sample, rows_where, shows_options
+from calviz.sample.sample import AnyData, EventOptions, Sample, rows_where, shows_options
 from calviz.verdicts.analysis import evaluate, verdict
 from calviz.verdicts.watching import WatchState, watched
 
@@ -58,7 +57,7 @@ EVERY: tuple[Every, ...] = get_args(Every)
 @one_blas_thread()
 @shows_options
 def over_time(
-    data: Dataset | Sample | Profile,
+    data: AnyData,
     metric: str | None = None,
     *,
     every: Every | None = None,

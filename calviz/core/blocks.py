@@ -22,19 +22,20 @@ from calviz.core.errors import CalvizError, InputError, shortened
 if TYPE_CHECKING:
     import polars as pl
 
+AnyArray: TypeAlias = npt.NDArray[Any]
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
-def element_type(array: npt.NDArray[Any]) -> str:
+def element_type(array: AnyArray) -> str:
     """Describe the element type of an array for a message: "text", "objects", "float64"."""
     return {"U": "text", "S": "text", "O": "objects", "M": "dates"}.get(
         array.dtype.kind, str(array.dtype)
     )
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: AnyArray) -> AnyArray:
     """Return a read-only view of `array`, without copying."""
     view = array.view()
     view.flags.writeable = False
@@ -140,7 +141,7 @@ class Factor:
             raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {levels}")
         return self.codes == self.levels.index(level)
 
-    def take(self, rows: npt.NDArray[Any]) -> Factor:
+    def take(self, rows: AnyArray) -> Factor:
         """Return the factor of the selected rows (mask or indices); levels without rows are dropped."""
         used, inverse = np.unique(self.codes[rows], return_inverse=True)
         return Factor(
@@ -149,11 +150,11 @@ class Factor:
             missing=None if self.missing is None else read_only(self.missing[rows]),
         )
 
-    def values(self) -> npt.NDArray[Any]:
+    def values(self) -> AnyArray:
         """The column as an object array of str, shape (n,)."""
         return np.asarray(self.levels, dtype=object)[self.codes]
 
-    def optional_values(self) -> npt.NDArray[Any]:
+    def optional_values(self) -> AnyArray:
         """Return the column as `values`, with None in the rows that are `missing`."""
         values = self.values()
         if self.missing is not None:

@@ -607,7 +607,8 @@ class RowColumns:
 
     def split(self, split: str) -> Self:
         """Return the rows of one split; raises InputError if it does not exist."""
-        return self.take(self._in_split(split))
+        remedy = "leave the split out, or name the column that holds it"
+        return self.take(in_split(self.splits, split, remedy=remedy))
 
     def renamed(self, name: str) -> Self:
         """Return the same data under another name; arrays are shared."""
@@ -655,17 +656,6 @@ class RowColumns:
         self._hash_columns(digest)
         return digest.hexdigest()
 
-    def _in_split(self, split: str) -> BoolArray:
-        if self.splits is None:
-            raise InputError(
-                f"there is no split '{shortened(split)}': these data have no splits",
-                remedy="leave the split out, or name the column that holds it",
-            )
-        if split not in self.splits.levels:
-            names = ", ".join(shortened(level) for level in self.splits.levels[:10])
-            raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {names}")
-        return self.splits.mask(split)
-
     def _hash_columns(self, digest: Any) -> None:
         digest.update(repr(self.class_names).encode())
         factors = dict(self.groups) | {f"\0text {key}": t for key, t in self.texts.items()}
@@ -689,6 +679,17 @@ class RowColumns:
         for key in sorted(self.numbers):
             digest.update(repr((key, self.numbers[key].dtype.str)).encode())
             digest.update(np.ascontiguousarray(self.numbers[key]).data)
+
+
+def in_split(splits: Factor | None, name: str, *, remedy: str) -> BoolArray:
+    """Which rows are of a split, shape (n,); raise InputError if there is none of this name, with the remedy for no splits at all."""
+    missing = f"there is no split '{shortened(name)}'"
+    if splits is None:
+        raise InputError(f"{missing}: these data have no splits", remedy=remedy)
+    if name not in splits.levels:
+        known = ", ".join(map(shortened, splits.levels[:10]))
+        raise InputError(missing, remedy=f"known: {known}")
+    return splits.mask(name)
 
 
 def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:

@@ -16,17 +16,9 @@ from calviz.core.errors import Finding, InputError, OptionError, shortened
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import counted, percent, percent_range
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import is_missing, plain
-from calviz.data.format import (
-    Column,
-    Notice,
-    ReadingOptions,
-    Table,
-    join_places,
-    known_columns,
-    place,
-    short,
-)
+from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, place, short
 from calviz.data.judge_columns import yes_or_score
 from calviz.data.roles import PERCENT_WORDS, are_percentages
 from calviz.data.rows_in_memory import arrow_of, arrow_rows
@@ -604,7 +596,7 @@ def said(values: FloatArray, correct: BoolArray, shown: Sequence[str], where: st
     verb = "is" if left == 1 else "are"
     text = (
         f"the confidence is the one that {where} states; {left:,} of {len(values):,} rows{right}, in which none is understood, {verb} "
-        f"left out: {join_places(list(shown), left)}"
+        f"left out: {file_format.join_places(list(shown), left)}"
     )
     return [Notice.LOGS_AND_HINTS.finding("warning", text)]
 

@@ -12,25 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from calviz.core import errors
-from calviz.core.blocks import Factor, FloatArray, read_only
+from calviz.core.blocks import AnyArray, Factor, FloatArray, read_only
 from calviz.core.errors import MAX_ROWS, Finding, InputError, check_expansion, shortened
-from calviz.data.format import (
-    MISSING,
-    SAMPLE_ROWS,
-    Column,
-    ElementType,
-    Fetched,
-    Source,
-    Table,
-    allocate,
-    damaged,
-    no_rows,
-    stored_in_half_precision,
-)
+from calviz.data import format as file_format
+from calviz.data.format import MISSING, Column, Fetched, Source, Table, allocate, damaged, no_rows
 
 # ---- Columns
 
@@ -92,7 +80,7 @@ class TypedTable(Table):
         check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with readable(self.format):
             arrays = tuple(self._scores(group) for group in scores)
-            single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+            single_columns: dict[str, AnyArray | Factor] = {}
             if columns:
                 table = self._table(list(columns))
                 single_columns = {name: single(table.column(name), name) for name in columns}
@@ -115,10 +103,9 @@ class TypedTable(Table):
 
 def half_precision(schema: Any) -> list[Finding]:
     """Return a finding about columns stored in half precision, if any."""
-    half = [field.name for field in schema if pa.types.is_float16(field.type)]
-    if not half:
-        return []
-    return [stored_in_half_precision(f"{len(half):,} column{'s are' if len(half) > 1 else ' is'}")]
+    half = sum(pa.types.is_float16(field.type) for field in schema)
+    words = f"{half:,} column{'s are' if half > 1 else ' is'}"
+    return [file_format.stored_in_half_precision(words)] if half else []
 
 
 def opened(source: Source) -> Any:
@@ -200,7 +187,7 @@ def _is_list(kind: Any) -> bool:
     )
 
 
-def _element(kind: Any) -> ElementType:
+def _element(kind: Any) -> file_format.ElementType:
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return "number"
     if pa.types.is_integer(kind):
@@ -230,7 +217,7 @@ def _innermost(kind: Any) -> Any:
     return kind
 
 
-def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def numbers(values: Any, dtype: np.dtype[Any]) -> AnyArray:
     """Convert a numeric column to floats, shape (n,); missing values become nan."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -244,7 +231,7 @@ def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return in_memory(values).astype(dtype, copy=False)
 
 
-def in_memory(values: Any) -> npt.NDArray[Any]:
+def in_memory(values: Any) -> AnyArray:
     """Return an Arrow array without nulls (or a ChunkedArray) as a NumPy array, shape (n,), without a copy where possible.
 
     Arrow's own to_numpy, like its scalars, would import pandas: 0.3 seconds and 50 MB for nothing.
@@ -306,7 +293,7 @@ def _block(column: Callable[[], Any], name: str, width: int) -> FloatArray:
     return out
 
 
-def single(column: Any, name: str) -> npt.NDArray[Any] | Factor:
+def single(column: Any, name: str) -> AnyArray | Factor:
     """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor.
 
     Lists of one value are converted as their values are.
@@ -652,9 +639,9 @@ class _ArrowHeads:
         fields = list(range(first, last))
         batches, rows = [], 0
         for batch in _batches(self.source, fields, packed=self.packed):
-            batches.append(batch.slice(0, SAMPLE_ROWS - rows))
+            batches.append(batch.slice(0, file_format.SAMPLE_ROWS - rows))
             rows += batch.num_rows
-            if rows >= SAMPLE_ROWS:
+            if rows >= file_format.SAMPLE_ROWS:
                 break
         for j, index in enumerate(fields):
             parts = [batch.column(j) for batch in batches]

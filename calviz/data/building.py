@@ -14,20 +14,9 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, read_onl
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import BEFORE, ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange, rounding_of_sums
+from calviz.data import format as file_format
 from calviz.data import labels, roles
-from calviz.data.format import (
-    AS_ASKED,
-    IN_PERCENT,
-    REPAIRS,
-    Fetched,
-    Notice,
-    ReadingOptions,
-    Table,
-    no_rows,
-    places,
-    short,
-    span,
-)
+from calviz.data.format import REPAIRS, Fetched, Notice, ReadingOptions, Table, no_rows, short, span
 from calviz.data.labels import NO_CLASS, as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import Loaded, ReadingForMap, Recognition
 from calviz.data.other_columns import OtherColumns, blank, in_column, outcome_as_score, rows_taken
@@ -243,7 +232,7 @@ class _Builder:
             scores = replace(scores, kind="logits")
         beside = options.beside_in(self.table) if isinstance(options, ReadingForMap) else ()
         # Cells with a percent sign have been divided where they were read.
-        divided = {c.name for c in self.table.columns if c.note == IN_PERCENT}
+        divided = {c.name for c in self.table.columns if c.note == file_format.IN_PERCENT}
         divided |= (fractions := self.layout.fractions_beside_percentages(self.table, beside))
         by = np.array([1 if name in divided else 100 for name in scores.columns])
         if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
@@ -263,7 +252,7 @@ class _Builder:
     def _as_they_are(self, scores: ScoreColumns) -> tuple[str, ...]:
         """The columns of a table that hold these probabilities themselves, one per class or P(class 1); () if they hold logits, lists, percentages or only 0 and 1."""
         columns = [self.table[name] for name in scores.columns]
-        odd = any(c.width is not None or c.note == IN_PERCENT for c in columns)
+        odd = any(c.width is not None or c.note == file_format.IN_PERCENT for c in columns)
         odd |= scores.kind == "logits" or "percent" in self.options.repair or not self.table.named
         odd |= BEFORE in scores.columns or all(c.is_zero_one for c in columns)
         return () if odd else scores.columns
@@ -488,7 +477,7 @@ class _Builder:
         ):
             if (rows := np.flatnonzero(mask)).size:
                 of = f"{rows.size:,} of {keep.size:,} rows with {what}"
-                where = places(rows.tolist(), self.table.line)
+                where = file_format.places(rows.tolist(), self.table.line)
                 self._note_repair(f"{key}: {of} were left out: {where}")
         self.kept, self.scored = keep, ~(keep | unread | blank | odd)
         self.unlabelled = self.scored.all(axis=0) & no_label & ~undated
@@ -629,7 +618,10 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
-        made = (Notice.REPAIRED.finding("warning", f"{AS_ASKED}{what}") for what in self.repairs)
+        made = (
+            Notice.REPAIRED.finding("warning", f"{file_format.AS_ASKED}{what}")
+            for what in self.repairs
+        )
         notices = (*self.table.notices, *self.layout.notices, *self.notices, *made)
         asked = (n.message for n in notices if n.code == Notice.REPAIRED.value)
         return Loaded(
@@ -639,7 +631,7 @@ class _Builder:
             notices=notices,
             repairs_offered=tuple(self.offered),
             ways=(*self.layout.ways, *self.ways),
-            repairs_made=tuple(message.removeprefix(AS_ASKED) for message in asked),
+            repairs_made=tuple(message.removeprefix(file_format.AS_ASKED) for message in asked),
             left_out=self.left_out,
             unlabelled=self.unlabelled,
             cells=self.table.cells if self.counts is None else None,

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors
-from calviz.core.blocks import BoolArray, Factor, FloatArray
+from calviz.core.blocks import AnyArray, BoolArray, Factor, FloatArray
 from calviz.core.errors import MAX_ARRAY, MAX_FILE, Finding, InputError, OptionError, Repair, needs
 from calviz.core.probabilities import RENORMALISE, SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
@@ -538,7 +538,7 @@ MISSING = ""
 _FILLS = (-99, -999, -9999, -99999, -32767, -32768, 9999, 99999, -999e6, 1e19)
 
 
-def filled(values: npt.NDArray[Any]) -> BoolArray:
+def filled(values: AnyArray) -> BoolArray:
     """Mask of the numbers, shape (n,), that stand for missing ones beside others from 0 up: negative ones, or nine times as large as any."""
     may_be = values.ndim == 1 and values.dtype.kind in "iuf"
     if not may_be or not (far := np.abs(values) >= -_FILLS[0]).any():
@@ -578,7 +578,7 @@ class Column:
 
     name: str
     type: ElementType
-    sample: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]
+    sample: AnyArray | Callable[[], AnyArray]
     width: int | None = None
     fields: tuple[str, ...] = ()
     note: str = ""
@@ -591,12 +591,12 @@ class Column:
         return cls(name, "other", np.empty(0), note=note)
 
     @cached_property
-    def cells(self) -> npt.NDArray[Any]:
+    def cells(self) -> AnyArray:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""
         return self.sample() if callable(self.sample) else self.sample
 
     @cached_property
-    def head(self) -> npt.NDArray[Any]:
+    def head(self) -> AnyArray:
         """The first rows as `cells`, with nan for numbers that stand for missing ones."""
         fills = filled(self.cells)
         return np.where(fills, np.nan, self.cells) if fills.any() else self.cells
@@ -644,7 +644,7 @@ class Column:
         return frozenset(str(v) for v in self.head.tolist()) - {"", "nan"}
 
     @cached_property
-    def keys(self) -> npt.NDArray[Any]:
+    def keys(self) -> AnyArray:
         """The values as `class_key` spells them, shape (n,); None where one is missing."""
         texts = [str(v) for v in self.head.tolist()]
         known = {text: None if is_missing(text.strip()) else class_key(text) for text in {*texts}}
@@ -702,7 +702,7 @@ class Column:
         return values is None or (values.size > 0 and bool((values == np.floor(values)).all()))
 
     @property
-    def _values(self) -> npt.NDArray[Any]:
+    def _values(self) -> AnyArray:
         """The numbers that are not missing."""
         return self.head[~np.isnan(self.head)] if self.head.dtype.kind == "f" else self.head
 
@@ -721,7 +721,7 @@ class Fetched:
     """
 
     scores: tuple[FloatArray, ...]
-    columns: Mapping[str, npt.NDArray[Any] | Factor]
+    columns: Mapping[str, AnyArray | Factor]
     in_range: tuple[RowsInRange, ...] = ()
 
     def filled(self, scores: FloatArray) -> RowsInRange | None:

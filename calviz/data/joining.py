@@ -11,23 +11,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor
+from calviz.core.blocks import AnyArray, Factor
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
+from calviz.data import format as file_format
 from calviz.data.column_names import IDS, LABELS
-from calviz.data.format import (
-    MISSING,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    ReadingOptions,
-    Source,
-    Table,
-    format_of,
-    known_columns,
-    short,
-)
+from calviz.data.format import MISSING, Column, Notice, ReadingOptions, Table, known_columns, short
 from calviz.data.roles import TableView
 
 
@@ -51,12 +40,14 @@ class JoinedTable(Table):
     """A table with additional columns whose values are already in memory."""
 
     base: Table
-    joined: dict[str, npt.NDArray[Any] | Factor]
+    joined: dict[str, AnyArray | Factor]
     #: The label file's name, and the row of it for each row of the predictions, -1 where there is none.
     label_file: str
     label_rows: npt.NDArray[np.int64]
 
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+    def fetch(
+        self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]
+    ) -> file_format.Fetched:
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
         base = self.base.fetch(scores, [c for c in columns if c not in self.joined])
         joined = {c: self.joined[c] for c in columns if c in self.joined}
@@ -97,9 +88,9 @@ def join(
     OptionError
         If the identifier column or the requested label column does not exist.
     """
-    with Source(other.source) as source:
+    with file_format.Source(other.source) as source:
         try:
-            truth = format_of(source).open(source)
+            truth = file_format.format_of(source).open(source)
             on = _identifier(table, truth, other.on, file, source.name)
             label = options.label or _label(truth, on)
             if label not in truth:
@@ -214,9 +205,7 @@ def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     return places
 
 
-def _aligned(
-    values: npt.NDArray[Any] | Factor, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[Any] | Factor:
+def _aligned(values: AnyArray | Factor, rows: npt.NDArray[np.int64]) -> AnyArray | Factor:
     """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
     missing = rows < 0
     if isinstance(values, Factor):
@@ -233,11 +222,11 @@ def _aligned(
     return _aligned(Factor.of(values), rows)
 
 
-def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
+def _column(column: Column, values: AnyArray | Factor) -> Column:
     if isinstance(values, Factor):
-        first = Factor(values.codes[:SAMPLE_ROWS], values.levels)
+        first = Factor(values.codes[: file_format.SAMPLE_ROWS], values.levels)
         return Column(column.name, "text", first.values())
-    return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
+    return Column(column.name, column.type, values[: file_format.SAMPLE_ROWS].astype(np.float64))
 
 
 def named_models(files: Sequence[tuple[str, Mapping[str, Dataset]]]) -> dict[str, Dataset]:

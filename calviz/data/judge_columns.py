@@ -13,21 +13,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import AnyArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
-from calviz.data.format import (
-    Column,
-    Notice,
-    ReadingOptions,
-    Source,
-    Table,
-    format_of,
-    known_columns,
-    short,
-)
+from calviz.data.format import Column, Notice, ReadingOptions, Source, Table, known_columns, short
 from calviz.data.loaded import Loaded
 from calviz.data.other_columns import long_forms
 from calviz.data.roles import BELOW_CHANCE, TableView
@@ -479,7 +471,7 @@ def _said(
     return JudgeColumns(says, looked)
 
 
-def share_labels(item: npt.NDArray[Any], human: FloatArray) -> bool:
+def share_labels(item: AnyArray, human: FloatArray) -> bool:
     """Whether items, shape (n,), have several labels, which never differ within one: it was labelled once."""
     seen = ~np.isnan(human)
     code = np.unique(item[seen], return_inverse=True)[1]
@@ -525,7 +517,7 @@ def read_judge(
     """
     with np.errstate(all="ignore"), Source(source, name) as opened:
         try:
-            table = format_of(opened).open(opened)
+            table = file_format.format_of(opened).open(opened)
             chosen = [
                 _found(table, given or found, what)
                 for given, found, what in zip(

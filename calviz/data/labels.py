@@ -11,9 +11,8 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
+from calviz.core.blocks import AnyArray, BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
@@ -73,7 +72,7 @@ class Labels:
 
 
 def decode(
-    values: npt.NDArray[Any] | Factor,
+    values: AnyArray | Factor,
     k: int,
     *,
     name: str,
@@ -155,7 +154,7 @@ class _Decoder:
     models: int
     given: bool
 
-    def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
+    def plain_indices(self, values: AnyArray | Factor) -> IntArray | None:
         """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
         if isinstance(values, Factor) or values.dtype.kind not in "iuf":
             return None
@@ -488,7 +487,7 @@ def check_class_names(names: tuple[str, ...], k: int) -> None:
         raise InputError(what, remedy="give one name per class, in the order of the scores")
 
 
-def are_missing(values: npt.NDArray[Any] | Factor) -> bool:
+def are_missing(values: AnyArray | Factor) -> bool:
     """Whether there is no label in any row."""
     return all(is_missing(level.strip()) for level in Factor.of(values).levels)
 
@@ -504,7 +503,7 @@ def no_outcomes(column: str | None = None) -> InputError:
     )
 
 
-def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
+def names_of_one(name: str, values: AnyArray | Factor) -> tuple[str, ...]:
     """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
     counts: Counter[str] = Counter()
     for v, rows in Factor.of(values).counts().items():
@@ -543,7 +542,7 @@ def names_by_ids(
 
 
 def from_one_hot(
-    block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
+    block: AnyArray, names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
     """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
     shown = short(", ".join(names), length=60)
@@ -579,7 +578,7 @@ def from_one_hot(
 # ---- Single columns to one dimension, to numbers, and two columns of classes to indices into shared names
 
 
-def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
+def one_dimensional(values: AnyArray | Factor) -> AnyArray | Factor:
     """Return the values of a column of shape (n,) or (n, 1) as shape (n,)."""
     if isinstance(values, Factor) or values.ndim == 1:
         return values
@@ -589,8 +588,8 @@ def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Fac
 
 
 def without_fills(
-    values: npt.NDArray[Any] | Factor, classes: Sequence[str] = ()
-) -> tuple[npt.NDArray[Any] | Factor, str]:
+    values: AnyArray | Factor, classes: Sequence[str] = ()
+) -> tuple[AnyArray | Factor, str]:
     """Return labels, shape (n,), as missing where a number that is none of the `classes` stands for that, and say so; of texts if two others are left."""
     if not isinstance(values, Factor) and not filled(values).any():
         return values, ""
@@ -608,7 +607,7 @@ def without_fills(
     return Factor.of(texts[factor.codes]), f"read as missing: {counted}"
 
 
-def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:
+def as_numbers(values: AnyArray | Factor, name: str) -> AnyArray:
     """Convert text to numbers (empty to NaN, true and false to 1 and 0); raise InputError, naming the row, if a value is not a number."""
     if not isinstance(values, Factor):
         return values
@@ -627,8 +626,8 @@ _FEWEST_WRONG = 20
 
 
 def joint_classes(
-    truth: npt.NDArray[Any] | Factor,
-    predicted: npt.NDArray[Any] | Factor,
+    truth: AnyArray | Factor,
+    predicted: AnyArray | Factor,
     names: tuple[str, ...],
     joins: bool,
     columns: tuple[str, ...] = (),
@@ -701,7 +700,7 @@ _OF_FLAGS = frozenset(
 def second_labels(
     columns: Mapping[str, Factor | FloatArray],
     label: str,
-    given: Factor | npt.NDArray[Any],
+    given: Factor | AnyArray,
     labels: IntArray,
 ) -> list[str]:
     """The columns of nothing but names of classes, where they are not empty, that agree with the `given` labels: those of another rater or model.
@@ -709,7 +708,7 @@ def second_labels(
     Of two classes that any flag may have, the column is called as the `label` is, but for a number.
     """
 
-    def keys(column: Factor) -> npt.NDArray[Any]:
+    def keys(column: Factor) -> AnyArray:
         """Its levels as classes, those of empty cells as ""."""
         return np.array(["" if is_missing(v.strip()) else class_key(v) for v in column.levels])
 

@@ -12,18 +12,10 @@ import numpy as np
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading, Repair
 from calviz.core.predictions import BEFORE, Dataset
-from calviz.core.row_columns import Kind
+from calviz.core.row_columns import Kind, in_split
 from calviz.core.words import PLAIN_CSV, CsvStyle, listed
-from calviz.data.column_names import (
-    LOG_CONFIDENCES,
-    MODELS,
-    SURE,
-    alike,
-    is_of_first_class,
-    plain,
-    without_common_words,
-    words,
-)
+from calviz.data import column_names
+from calviz.data.column_names import MODELS, SURE, alike, plain, without_common_words, words
 from calviz.data.format import Notice, ReadingOptions, Table, short, span
 from calviz.data.roles import ColumnRoles
 
@@ -87,7 +79,7 @@ class ReadingForMap(ReadingOptions):
         names = tuple(self.map_scores.get("columns", ()))
         there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
         # Logarithms of confidences are known by their names, and what is headed in percent is asked of each file.
-        if not names or len(there) < len(names) or plain(names[0]) in LOG_CONFIDENCES:
+        if not names or len(there) < len(names) or plain(names[0]) in column_names.LOG_CONFIDENCES:
             return self
         after = tuple(f"p_{name}" for name in self.map_classes)
         if all(n in table for n in (*after, BEFORE)) and not {*after} & {*names}:
@@ -126,7 +118,7 @@ class ReadingForMap(ReadingOptions):
         if len(self.map_classes) != k:
             return tuple(str(j) for j in range(k))
         # If the only column is that of class 0, the order is not that of the map, which says so.
-        reverse = len(named) == 1 and is_of_first_class(named[0], self.map_classes)
+        reverse = len(named) == 1 and column_names.is_of_first_class(named[0], self.map_classes)
         return self.map_classes[::-1] if reverse else self.map_classes
 
 
@@ -193,15 +185,8 @@ def judged_split(splits: Iterable[str]) -> str | None:
 
 def rows_of_split(data: Dataset, name: str) -> IntArray:
     """Return the indices of the rows of a split; raise InputError if there is none of this name."""
-    if data.splits is None:
-        raise InputError(
-            f"there is no split '{name}': these data have no splits",
-            remedy="fit on a fraction of the rows, or cross-fit",
-        )
-    if name not in data.splits.levels:
-        names = ", ".join(data.splits.levels[:10])
-        raise InputError(f"there is no split '{name}'", remedy=f"known: {names}")
-    return np.flatnonzero(data.splits.mask(name))
+    remedy = "fit on a fraction of the rows, or cross-fit"
+    return np.flatnonzero(in_split(data.splits, name, remedy=remedy))
 
 
 def untrained(data: Dataset, named: Collection[str | None]) -> tuple[IntArray | None, str]:

@@ -12,26 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
+from calviz.core.blocks import AnyArray, BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading, claim
 from calviz.core.features import WRITE_DATES, date_text, date_ways, held, told_apart
 from calviz.core.predictions import BEFORE, INTERVAL
 from calviz.core.row_columns import checked_clusters, checked_weights, ids_of_all, one_row_each
 from calviz.core.words import listed
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import FEW, MISSING_WORDS, is_missing, plain
-from calviz.data.format import (
-    MISSING,
-    REPAIRS,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    ReadingOptions,
-    Table,
-    places,
-    short,
-)
+from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Notice, Table, places, short
 from calviz.data.labels import FEWEST_TOLD, MOST_TOLD, as_numbers, one_dimensional, second_labels
 from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 
@@ -41,9 +31,7 @@ from calviz.data.roles import ColumnRoles, ScoreColumns, TableView
 _OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?([Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
 
 
-def as_times(
-    values: npt.NDArray[Any] | Factor, name: str
-) -> tuple[npt.NDArray[np.datetime64], bool | str]:
+def as_times(values: AnyArray | Factor, name: str) -> tuple[npt.NDArray[np.datetime64], bool | str]:
     """Convert a column of dates or times to datetime64 in microseconds, shape (n,), and return how texts write them, as `Cut.dates`; times with an offset are converted to UTC.
 
     Raises
@@ -78,7 +66,7 @@ def may_be_times(texts: list[Any]) -> bool:
     return bool(levels and date_ways(levels))
 
 
-def blank(values: npt.NDArray[Any] | Factor) -> BoolArray:
+def blank(values: AnyArray | Factor) -> BoolArray:
     """Mask of the rows without a value, shape (n,)."""
     if isinstance(values, Factor):
         missing = [is_missing(level.strip()) for level in values.levels]
@@ -87,7 +75,7 @@ def blank(values: npt.NDArray[Any] | Factor) -> BoolArray:
 
 
 def _no_date(missing: BoolArray, name: str) -> InputError:
-    repairs, row = [REPAIRS["drop-missing"]], int(missing.argmax()) + 1
+    repairs, row = [file_format.REPAIRS["drop-missing"]], int(missing.argmax()) + 1
     return InputError(
         "there is no date", row=row, column=name, remedy="fill it in", repairs=repairs
     )
@@ -129,7 +117,7 @@ class OtherColumns:
 
     table: Table
     layout: ColumnRoles
-    options: ReadingOptions
+    options: file_format.ReadingOptions
     notices: list[Finding]
     ways: list[Reading]
     counts: FloatArray | None = None
@@ -286,7 +274,7 @@ class OtherColumns:
             whole = (c for c in getattr(layout, key) if not self._is_left_out(c, fetched, n))
             layout = replace(layout, **{key: tuple(whole)})  # type: ignore[arg-type]
 
-        def one(name: str) -> npt.NDArray[Any] | Factor:
+        def one(name: str) -> AnyArray | Factor:
             return one_dimensional(fetched.columns[name])
 
         groups: dict[str, Factor] = {}
@@ -397,9 +385,7 @@ class OtherColumns:
             text = f"'{short(name)}' tells the label, as a second label or an outcome does: not used; to slice by it, choose the role Group (--group)"
             self.notices.append(Notice.UNUSED_GROUPS.finding("warning", text))
 
-    def _without_words(
-        self, name: str, values: npt.NDArray[Any] | Factor
-    ) -> npt.NDArray[Any] | Factor:
+    def _without_words(self, name: str, values: AnyArray | Factor) -> AnyArray | Factor:
         """Values of which words such as "n/a" are missing, where all others are numbers; a notice counts them."""
         if not isinstance(values, Factor) or self.table[name].type not in ("number", "integer"):
             return values
@@ -433,7 +419,7 @@ class OtherColumns:
             self.notices.append(Notice.LEFT_OUT.finding("warning", text))
         return values != n
 
-    def _keep(self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]) -> None:
+    def _keep(self, name: str, values: AnyArray | Factor, columns: dict[str, Any]) -> None:
         """Add a column without a role to the texts or, if it holds fractions, to the numbers."""
         shown, values = self._shown(name), self._without_words(name, values)
         if self.table[name].type == "number":
@@ -447,9 +433,7 @@ class OtherColumns:
         plain = name.removeprefix("group_")
         return plain if self.table.arrays and plain not in self.table else name
 
-    def _add_times(
-        self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]
-    ) -> bool:
+    def _add_times(self, name: str, values: AnyArray | Factor, columns: dict[str, Any]) -> bool:
         """Add times, also as the file has them where they have offsets or all columns are kept; return whether they can be used."""
         try:
             columns["times"], columns["time_form"] = as_times(values, name)
@@ -483,7 +467,7 @@ def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
         raise error.in_column(name) from None
 
 
-def rows_taken(columns: dict[str, Any], rows: npt.NDArray[Any]) -> dict[str, Any]:
+def rows_taken(columns: dict[str, Any], rows: AnyArray) -> dict[str, Any]:
     """Return the columns of the rows of a mask, or with these numbers."""
 
     def taken(value: Any) -> Any:

@@ -17,36 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors, profile
-from calviz.core.blocks import Factor, checkpoint
+from calviz.core.blocks import AnyArray, Factor, checkpoint
 from calviz.core.errors import MAX_ARRAYS, Finding, InputError, OptionError, known_names, needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import KEY, SUMS, Profile, columns_of, group_names, merge, read_facts
 from calviz.core.words import decimals_for, percent
+from calviz.data import format as file_format
+from calviz.data import judge_columns
 from calviz.data.answers import by_question, with_stated_confidence
 from calviz.data.building import build
-from calviz.data.format import (
-    FORMATS,
-    REPAIRS,
-    SAMPLE_ROWS,
-    Column,
-    Format,
-    Notice,
-    ReadingOptions,
-    Source,
-    Table,
-    format_of,
-    options_of,
-    short,
-)
+from calviz.data.format import SAMPLE_ROWS, Notice, ReadingOptions, Source, Table, format_of, short
 from calviz.data.formats.numpy_formats import MAGIC
 from calviz.data.formats.numpy_formats import zipped as zipped
 from calviz.data.joining import LabelFile, in_label_file, join
-from calviz.data.judge_columns import (
-    columns_of_judges,
-    judged_rows,
-    judges_beside,
-    with_verdicts_as_scores,
-)
+from calviz.data.judge_columns import columns_of_judges, judges_beside, with_verdicts_as_scores
 from calviz.data.loaded import Loaded as Loaded
 from calviz.data.loaded import ReadingForMap, Recognition
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
@@ -178,12 +162,12 @@ def _opened(file: Path, options: ReadingOptions | None) -> Source | None:
         return None
 
 
-def _log_format(source: Source) -> Format | None:
+def _log_format(source: Source) -> file_format.Format | None:
     try:
         head = source.head(8192)
     except (InputError, OSError):
         return None
-    logs = (entry for entry in FORMATS if entry.answers is not None)
+    logs = (entry for entry in file_format.FORMATS if entry.answers is not None)
     return next((entry for entry in logs if entry.matches(head)), None)
 
 
@@ -375,7 +359,8 @@ def read(
 #: Bytes of a file that is read on after a question; its answers that are tried, and its further questions, at most.
 MOST_READ_ON, _MOST_ANSWERS, _MOST_FURTHER = 8 << 20, 6, 3
 #: The answer to a question about missing values, and the options of those that are part of one answer.
-_LEAVE_OUT = errors.Reading(REPAIRS["drop-missing"].label, {"repair": ("drop-missing",)})
+_DROPPED = file_format.REPAIRS["drop-missing"]
+_LEAVE_OUT = errors.Reading(_DROPPED.label, {"repair": ("drop-missing",)})
 _OF_BLANKS = [[{"repair": (key,)}] for key in ("drop-missing", "blank-no")]
 
 
@@ -487,9 +472,9 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         made = {"": build(rows, layout, used, name)}
     except InputError as error:
         # Verdicts are no probabilities, and most of their rows have no label.
-        judged = None if options.for_map else judged_rows(table, options)
+        judged = None if options.for_map else judge_columns.judged_rows(table, options)
         if judged is None:
-            if error.repairs == (REPAIRS["drop-missing"],) and None not in columns_of_judges(table):
+            if error.repairs == (_DROPPED,) and None not in columns_of_judges(table):
                 still = "which still count on the tab Judge, and for 'calviz judge FILE'"
                 error = error.but(remedy=f"{error.remedy}, {still}")
             raise _by_fit(error, rows, used, name) from error.__cause__
@@ -645,7 +630,7 @@ def cells_of(table: Table, rows: Sequence[int], names: list[str]) -> dict[str, d
     return {name: {r: t[r] for r in rows if r < len(t)} for name, t in texts.items()}
 
 
-def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:
+def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: file_format.Column) -> AnyArray:
     """Some rows of fetched values, in the form of the first rows of their column."""
     if isinstance(values, Factor):
         texts = np.array(values.levels, dtype=object)[values.codes[rows]]
@@ -691,7 +676,7 @@ def load(
         raise OptionError("'on' names the identifier of two files: give the file of labels too.")
     other = None if labels is None else LabelFile(labels, on)
     try:
-        return one_model(read(path, options=options_of(options), labels=other), model)
+        return one_model(read(path, options=file_format.options_of(options), labels=other), model)
     except InputError as error:
         raise error.in_code() from error.__cause__
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import AnyArray, BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Reading, Repair, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
@@ -253,7 +253,7 @@ class TableView:
         """The columns of scores."""
         return [self.table[name] for name in scores.columns]
 
-    def best(self, scores: ScoreColumns) -> npt.NDArray[Any]:
+    def best(self, scores: ScoreColumns) -> AnyArray:
         """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
         values = np.nan_to_num(_stacked(self.columns(scores)), nan=-np.inf)
         return np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
@@ -370,13 +370,13 @@ def follows(score: FloatArray, hit: BoolArray) -> float:
     return float(centre / np.sqrt(variance)) if variance > 0 else 0.0
 
 
-def share_equal(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+def share_equal(one: AnyArray, two: AnyArray) -> float:
     """Share of the rows with the same value, of those with both; 0 with too few rows."""
     one, two = _where_both(one, two)
     return float(np.mean(one == two)) if len(one) >= FEWEST_ROWS else 0.0
 
 
-def agree(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
+def agree(one: AnyArray, two: AnyArray) -> bool:
     """Whether two columns of classes have the same value in clearly more rows than independent ones would (Cohen 1960), if there are enough rows."""
     one, two = _where_both(one, two)
     if len(one) < FEWEST_ROWS:
@@ -385,9 +385,7 @@ def agree(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
     return bool(np.mean(one == two) > chance + CLEAR * np.sqrt(0.25 / len(one)))
 
 
-def _where_both(
-    one: npt.NDArray[Any], two: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _where_both(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray]:
     """The rows in which both columns have a value; none if they are of different lengths, as arrays of a file may be."""
     if len(one) != len(two):
         return one[:0], two[:0]
@@ -399,9 +397,7 @@ def _stacked(columns: Sequence[Column]) -> FloatArray:
     return np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
 
 
-def of_true(
-    columns: Sequence[Column], labels: npt.NDArray[Any], classes: Sequence[str]
-) -> FloatArray:
+def of_true(columns: Sequence[Column], labels: AnyArray, classes: Sequence[str]) -> FloatArray:
     """The score of the true class in each row, shape (n,), if the columns are of these classes; NaN where the label is none of them."""
     place = {class_key(name): j for j, name in enumerate(classes)}
     at = np.array([-1 if value is None else place.get(value, -1) for value in labels])
@@ -409,7 +405,7 @@ def of_true(
 
 
 def clearer(
-    columns: Sequence[Column], labels: npt.NDArray[Any], one: Sequence[str], two: Sequence[str]
+    columns: Sequence[Column], labels: AnyArray, one: Sequence[str], two: Sequence[str]
 ) -> float:
     """How much better the labels follow the scores if the columns are of the classes `one` rather than `two`, in standard errors."""
     difference = of_true(columns, labels, one) - of_true(columns, labels, two)

@@ -15,24 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import Factor, FloatArray, IntArray
+from calviz.core.blocks import AnyArray, Factor, FloatArray, IntArray
 from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, InputError, check_expansion
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import LABELS, MISSING_WORDS, PREDICTED, is_score_name, plain
-from calviz.data.format import (
-    IN_PERCENT,
-    SAMPLE_ROWS,
-    Column,
-    Fetched,
-    Notice,
-    Table,
-    allocate,
-    no_rows,
-    places,
-    short,
-    span,
-)
+from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Notice, Table, places, short, span
 
 # ---- Arrow tables
 
@@ -59,7 +48,7 @@ class ArrowRows(Table):
         from calviz.data import arrow_tables
 
         arrays = tuple(self._scores(group) for group in scores)
-        single_columns: dict[str, npt.NDArray[Any] | Factor] = {
+        single_columns: dict[str, AnyArray | Factor] = {
             name: arrow_tables.single(self.data.column(name), name) for name in columns
         }
         return Fetched(arrays, single_columns)
@@ -74,7 +63,7 @@ class ArrowRows(Table):
         from calviz.data import arrow_tables
 
         width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.data.num_rows, width or len(group), np.float64)
+        out = file_format.allocate(self.data.num_rows, width or len(group), np.float64)
         if width is not None:
             try:
                 arrow_tables.fill_block(out, self.data.column(group[0]), group[0], 0)
@@ -129,7 +118,7 @@ def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
-        raise no_rows()
+        raise file_format.no_rows()
     columns = (
         arrow_tables.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
@@ -458,7 +447,7 @@ class _Cell:
             # A list that is cut off has no score for each class: such rows are treated as those without one.
             if len(numbers) == self.width:
                 levels[j] = numbers
-        out = allocate(len(factor), self.width, np.float64)
+        out = file_format.allocate(len(factor), self.width, np.float64)
         np.take(levels, factor.codes, axis=0, out=out)
         return out
 
@@ -489,7 +478,7 @@ def _described(column: Column, cell: _Cell | None, classes: Sequence[str]) -> Co
         return Column(column.name, "number", np.empty(0), width=cell.width, fields=of)
     cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
     odd = {j: str(text) for j, text in enumerate(column.head) if np.isnan(cells[j][0])}
-    note = IN_PERCENT if cell.read is percentage else ""
+    note = file_format.IN_PERCENT if cell.read is percentage else ""
     values = np.array([numbers[0] for numbers in cells])
     return Column(column.name, "number", values, note=note, odd=odd)
 
@@ -539,7 +528,7 @@ class WrittenCells(Table):
     def _any_written(self, group: tuple[str, ...]) -> bool:
         return any(name in self.written for name in group)
 
-    def _array(self, name: str, values: npt.NDArray[Any] | Factor) -> FloatArray:
+    def _array(self, name: str, values: AnyArray | Factor) -> FloatArray:
         cell = self.written[name]
         notice = Notice.CONVERTED.finding("info", cell.notice(name))
         if notice not in self.notices:
@@ -608,7 +597,7 @@ class WideRows(Table):
         The first row of each question in the base.
     """
 
-    values: Mapping[str, npt.NDArray[Any] | Factor]
+    values: Mapping[str, AnyArray | Factor]
     base: Table
     first: IntArray
 
@@ -693,7 +682,7 @@ def _pairs(columns: Sequence[Column]) -> Iterator[tuple[Column, Column]]:
                 yield question, classes
 
 
-def _run(head: npt.NDArray[Any]) -> int:
+def _run(head: AnyArray) -> int:
     """The number of rows of each question if all have the same number, at least 2, one after the other; 0 otherwise."""
     starts = np.flatnonzero(np.append(True, head[1:] != head[:-1]))
     if starts.size < 2 or len(set(head[starts].tolist())) < starts.size:
@@ -702,17 +691,17 @@ def _run(head: npt.NDArray[Any]) -> int:
     return int(lengths[0]) if (lengths == lengths[0]).all() and lengths[0] > 1 else 0
 
 
-def _repeats(head: npt.NDArray[Any], k: int) -> bool:
+def _repeats(head: AnyArray, k: int) -> bool:
     """Whether each `k` rows hold the same `k` distinct values, in any order."""
     rows = _in_rows(head, k).tolist()
     return len(set(rows[0])) == k and all(set(row) == set(rows[0]) for row in rows)
 
 
-def _in_rows(head: npt.NDArray[Any], k: int) -> npt.NDArray[Any]:
+def _in_rows(head: AnyArray, k: int) -> AnyArray:
     return head[: len(head) // k * k].reshape(-1, k)
 
 
-def _are_probabilities(rows: npt.NDArray[Any]) -> bool:
+def _are_probabilities(rows: AnyArray) -> bool:
     """Whether each row sums to 1; rows of 0 and 1 alone say which class is true."""
     in_range = (rows >= 0).all() and (rows <= 1).all()
     sums = bool(in_range and (np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE).all())
@@ -815,7 +804,7 @@ def _of_truth(names: Sequence[str]) -> str:
     return possible[0] if len(possible) == 1 else ""
 
 
-def _column(name: str, values: npt.NDArray[Any] | Factor) -> Column:
+def _column(name: str, values: AnyArray | Factor) -> Column:
     """Describe a column in memory."""
     if not isinstance(values, Factor):
         return Column(name, "number", values[:SAMPLE_ROWS].astype(np.float64))

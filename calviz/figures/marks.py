@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.blocks import AnyArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme
 from calviz.core.errors import check_choice, needs
 from calviz.core.words import level_text, plotly_text
@@ -36,7 +35,7 @@ UNFADED: Trace = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker
 UNSEEN: Trace = {"selected": {"marker": {"opacity": 0}}, "unselected": {"marker": {"opacity": 0}}}
 
 
-def packed(values: npt.NDArray[Any]) -> FloatArray:
+def packed(values: AnyArray) -> FloatArray:
     """Convert coordinates of any shape to single precision, which is more precise than a screen."""
     return np.asarray(values, dtype=np.float32)
 

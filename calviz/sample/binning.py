@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtri, expit, logit
 
 from calviz.core import blocks, entry_specs, p_values, words
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
+from calviz.core.blocks import AnyArray, BoolArray, FloatArray, IntArray, quotient
 from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
     DEFAULT_BINS,
@@ -234,7 +233,7 @@ class BinSums:
             cells[:, 1, :, hit] = self._by_bin(chosen)
         return cells
 
-    def _by_bin(self, per_row: npt.NDArray[Any]) -> FloatArray:
+    def _by_bin(self, per_row: AnyArray) -> FloatArray:
         """Sum values per row, shape (B, n), within bins, to shape (B, M); rows are in the order of `rows`."""
         sums = np.zeros((per_row.shape[0], self.edges.size - 1))
         filled, starts = starts_of_filled(self.count)
@@ -479,7 +478,7 @@ def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
     if edges.size <= 2:
         return np.zeros(events.n, dtype=np.intp)
 
-    def bin_of() -> npt.NDArray[Any]:
+    def bin_of() -> AnyArray:
         return assign(events.score, edges).astype(np.min_scalar_type(edges.size))
 
     return draws.latest(events, "bin_of_rows", edges.tobytes(), bin_of).astype(np.intp)

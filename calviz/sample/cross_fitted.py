@@ -12,15 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from calviz.core import blocks, entry_specs
-from calviz.core.blocks import (
-    BoolArray,
-    Factor,
-    FloatArray,
-    IntArray,
-    for_row_blocks,
-    quotient,
-    runs,
-)
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, quotient, runs
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
@@ -295,7 +287,7 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     return _of_folds(sample.scored, weights, sample.view(steps), fold)
 
 
-def fold_of_rows(clusters: Factor) -> IntArray:
+def fold_of_rows(clusters: blocks.Factor) -> IntArray:
     """Fold, from 0 to `FOLDS` - 1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
 
     Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's

@@ -18,16 +18,9 @@ from calviz.core.entry_specs import METRICS, Interval, MetricResult, Told, check
 from calviz.core.errors import RESAMPLES, NotAvailable, claim
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
+from calviz.sample import error_bars
 from calviz.sample.binning import FEW_ROWS, BinSums, bin_intervals, bins_off, expected_share
-from calviz.sample.error_bars import (
-    CLASS_MEANS,
-    CLASS_TEST,
-    LEVEL,
-    OVERALL,
-    p_value,
-    redraw,
-    resampled,
-)
+from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
 from calviz.sample.sample import (
@@ -399,7 +392,7 @@ def joint(sample: Sample) -> Joint:
     )
     if not two and sample.data.kind != "confidence" and (sample.data.n_classes or 0) > 2:
         # The means of the classes are tested, too.
-        adjusted = np.minimum(adjusted * OVERALL / (OVERALL - CLASS_MEANS), 1.0)
+        adjusted = np.minimum(adjusted * OVERALL / (OVERALL - error_bars.CLASS_MEANS), 1.0)
     tests = [
         CalibrationTest(*n, values[n], expected[n], float(p[i]), float(adjusted[i]))
         for i, n in enumerate(names)

@@ -15,28 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core import errors
-from calviz.core.blocks import Factor
+from calviz.core.blocks import AnyArray, Factor
 from calviz.core.errors import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, Finding, InputError
 from calviz.core.words import FORMULA, counted
 from calviz.data import csv_dialect
+from calviz.data import format as file_format
 from calviz.data.column_names import LABELS, MISSING_LABELS, MISSING_WORDS, count_scores, plain
-from calviz.data.format import (
-    AS_ASKED,
-    HEAD_BYTES,
-    NAMED,
-    REPAIRS,
-    Column,
-    Fetched,
-    Notice,
-    Source,
-    Table,
-    allocate,
-    join_places,
-    no_rows,
-    reads,
-    short,
-    without_bom,
-)
+from calviz.data.format import NAMED, Column, Fetched, Notice, Source, no_rows, short, without_bom
 from calviz.data.rows_in_memory import reshaped
 
 if TYPE_CHECKING:
@@ -268,7 +253,7 @@ _TAIL = 1 << 14
 
 
 @dataclass(eq=False, kw_only=True)
-class CsvTable(Table):
+class CsvTable(file_format.Table):
     """A text table; `columns` are derived from its first rows."""
 
     source: Source
@@ -407,7 +392,7 @@ class CsvTable(Table):
         every = (row for block in self._written() for row in block.removesuffix(b"\n").split(b"\n"))
         rows = enumerate(every, self.dialect.skip + 1)
         lines = [line for line, row in rows if self._again.fullmatch(row)]
-        places = join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
+        places = file_format.join_places([f"{line:,}" for line in lines[:NAMED]], len(lines))
         what = f"{counted(len(lines), 'line repeats', 'lines repeat')} the header ({places}), as in joined files"
         return _unwanted(what, "drop-headers", "them")
 
@@ -416,7 +401,9 @@ class CsvTable(Table):
         key = next((repair.key for repair in error.repairs), "")
         if key not in self.source.options.repair:
             raise error
-        told = Notice.REPAIRED.finding("warning", f"{AS_ASKED}{key}: {error.what}: left out")
+        told = Notice.REPAIRED.finding(
+            "warning", f"{file_format.AS_ASKED}{key}: {error.what}: left out"
+        )
         self.notices += [told] * (told not in self.notices)
 
     @cached_property
@@ -458,12 +445,12 @@ class Growing:
     """
 
     def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
-        self._array: npt.NDArray[np.floating[Any]] = allocate(
+        self._array: npt.NDArray[np.floating[Any]] = file_format.allocate(
             min(max(expected, 16), 1 << 40), k, dtype, reserve=True
         )
         self.rows = 0
 
-    def append(self, block: npt.NDArray[Any]) -> None:
+    def append(self, block: AnyArray) -> None:
         """Append a block of rows, shape (m, K)."""
         end = self.rows + block.shape[0]
         capacity, k = self._array.shape
@@ -482,7 +469,7 @@ class Growing:
         return self._array
 
 
-def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
+def _columns_at(array: AnyArray, columns: list[int]) -> AnyArray:
     """Select columns of an array, as a view if they are adjacent."""
     first = columns[0]
     if columns == list(range(first, first + len(columns))):
@@ -500,7 +487,7 @@ def _encoding_notice() -> Finding:
 
 def _head(source: Source) -> tuple[bytes, bool]:
     """Read the beginning of the file, with at least two complete lines if there are two; also return whether that is all."""
-    size = HEAD_BYTES
+    size = file_format.HEAD_BYTES
     while True:
         head = source.head(size)
         whole = len(head) < size
@@ -634,7 +621,9 @@ def _last_line(source: Source, dialect: csv_dialect.Dialect, text: str) -> str:
 
 def _unwanted(what: str, key: str, it: str) -> InputError:
     """Return the error about lines that can be left out."""
-    return InputError(what, remedy=f"delete {it}, or ask to leave {it} out", repairs=[REPAIRS[key]])
+    return InputError(
+        what, remedy=f"delete {it}, or ask to leave {it} out", repairs=[file_format.REPAIRS[key]]
+    )
 
 
 def _without_units(
@@ -683,7 +672,7 @@ def _bytes_per_row(text: str, dialect: csv_dialect.Dialect) -> float:
     return max(1.0, (body.rfind("\n") + 1 if lines else len(body) + 1) / max(1, lines))
 
 
-reads(
+file_format.reads(
     key="csv",
     label="CSV, TSV and other separated text",
     suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),

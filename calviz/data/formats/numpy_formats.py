@@ -15,30 +15,16 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from calviz.core import errors
-from calviz.core.blocks import Factor, FloatArray, map_threads
+from calviz.core.blocks import AnyArray, Factor, FloatArray, map_threads
 from calviz.core.errors import MAX_ARRAY, MAX_CLASSES, MAX_ROWS, Finding, InputError, size_text
 from calviz.core.probabilities import RowsInRange
 from calviz.data import column_names
+from calviz.data import format as file_format
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
-from calviz.data.format import (
-    SAMPLE_ROWS,
-    Column,
-    ElementType,
-    Fetched,
-    Notice,
-    Source,
-    Table,
-    allocate,
-    damaged,
-    reads,
-    short,
-    stored_in_half_precision,
-    undamaged,
-)
+from calviz.data.format import Column, Fetched, Notice, Source, Table, allocate, reads, short
 from calviz.data.formats.table_formats import ZIP_DAMAGE, open_zip
 
 # ---- Streams
@@ -153,7 +139,7 @@ def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
     return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
-def _bytes(array: npt.NDArray[Any]) -> memoryview:
+def _bytes(array: AnyArray) -> memoryview:
     return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
 
 
@@ -218,7 +204,7 @@ def read_rows(
             look(slice(start, start + len(part)))
 
 
-def check_text(array: npt.NDArray[Any], name: str) -> None:
+def check_text(array: AnyArray, name: str) -> None:
     """Raise InputError if text holds invalid code points, which would crash Python."""
     if array.dtype.names:
         for field in array.dtype.names:
@@ -230,7 +216,7 @@ def check_text(array: npt.NDArray[Any], name: str) -> None:
         raise _damaged("is damaged: its text holds invalid characters", name)
 
 
-def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
+def read_array(stream: Readable, header: Header, name: str) -> AnyArray:
     """Read the whole array without changing its type, in native byte order; for columns, not for scores."""
     flat = np.empty(math.prod(header.shape), dtype=header.dtype)
     if flat.nbytes:
@@ -245,7 +231,7 @@ def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
 # ---- Tables of arrays
 
 
-_TYPES: dict[str, ElementType] = {
+_TYPES: dict[str, file_format.ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
 }  # fmt: skip
 
@@ -305,7 +291,7 @@ class ArrayTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested arrays; see `Table.fetch`."""
-        single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+        single_columns: dict[str, AnyArray | Factor] = {}
         for name in columns:
             if self.splits is not None and name == SPLIT:
                 single_columns[name] = self.splits
@@ -314,7 +300,7 @@ class ArrayTable(Table):
             single_columns[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         return Fetched(tuple(self._scores(group) for group in scores), single_columns)
 
-    def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
+    def _scores(self, group: tuple[str, ...]) -> AnyArray:
         if len(group) == 1:
             return self._block(self.parts[group[0]])
         columns = [self._block(self.parts[name]) for name in group]
@@ -325,7 +311,7 @@ class ArrayTable(Table):
         return np.concatenate(columns, axis=1)
 
     @staticmethod
-    def _block(members: list[StoredArray]) -> npt.NDArray[Any]:
+    def _block(members: list[StoredArray]) -> AnyArray:
         k = members[0].width or 1
         dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
         out = allocate(sum(m.rows for m in members), k, dtype)
@@ -340,7 +326,7 @@ class ArrayTable(Table):
         return out
 
     @staticmethod
-    def _single(member: StoredArray) -> npt.NDArray[Any]:
+    def _single(member: StoredArray) -> AnyArray:
         with member.open() as stream:
             array = read_array(stream, member.header, member.name)
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -364,7 +350,7 @@ def column_of(members: list[StoredArray], name: str | None = None) -> Column:
         if header.dtype.kind == "f":
             MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
         return Column(name, kind, empty, width=member.width)
-    rows = min(shape[0], SAMPLE_ROWS)
+    rows = min(shape[0], file_format.SAMPLE_ROWS)
     with member.open() as stream:
         head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
     if kind == "number":
@@ -378,7 +364,7 @@ def half_precision(members: list[StoredArray]) -> list[Finding]:
     """Return a finding about an array stored in half precision, if it is."""
     if not any(m.header.dtype == np.float16 for m in members):
         return []
-    return [stored_in_half_precision(f"'{short(members[0].name)}' is")]
+    return [file_format.stored_in_half_precision(f"'{short(members[0].name)}' is")]
 
 
 # ---- NPY
@@ -413,7 +399,7 @@ class MatrixTable(Table):
         arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
         in_range = tuple(RowsInRange(a) for a in arrays[: len(scores)] if a.shape[1] > 1)
         self._read(list(zip(arrays, ranges, strict=True)), in_range)
-        blocks: list[npt.NDArray[Any]] = []
+        blocks: list[AnyArray] = []
         for array, indices, r in zip(arrays, groups, ranges, strict=True):
             all_between = indices == list(range(r.start, r.stop))
             blocks.append(array if all_between else array[:, [j - r.start for j in indices]])
@@ -510,7 +496,7 @@ def _first_rows(source: Source, member: StoredArray) -> FloatArray:
     """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
     header = member.header
     n, m = header.shape
-    rows = min(n, SAMPLE_ROWS)
+    rows = min(n, file_format.SAMPLE_ROWS)
     out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
     if not header.fortran:
         with member.open() as stream:
@@ -534,7 +520,7 @@ def _fields(member: StoredArray) -> dict[str, list[StoredArray]]:
     return {name: [_in_memory(name, records[name])] for name in records.dtype.names or ()}
 
 
-def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
+def _in_memory(name: str, values: AnyArray) -> StoredArray:
     """Present an array in memory as a stored one."""
 
     @contextmanager
@@ -562,7 +548,7 @@ _NAMES = ("class_names", "classes", "classes_", "target_names", "label_names", "
 )
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
-    with undamaged(*ZIP_DAMAGE):
+    with file_format.undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         errors.MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
@@ -663,7 +649,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     room = source.size - entry.header_offset - _LOCAL_HEADER
     most = entry.compress_size if stored else _DEFLATE * entry.compress_size
     if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
-        raise damaged()
+        raise file_format.damaged()
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name, objects=True)
     if not header.dtype.hasobject:
@@ -673,7 +659,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     @contextmanager
     def opened() -> Iterator[Readable]:
         # zipfile verifies the checksum once an array is read to its end.
-        with undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
+        with file_format.undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
             stream.read(header.size)
             yield cast(Readable, stream)
 

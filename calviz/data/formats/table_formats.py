@@ -19,19 +19,9 @@ import numpy as np
 
 from calviz.core import errors
 from calviz.core.errors import MAX_JSON, MAX_ROWS, InputError, OptionError, Reading, check_expansion
+from calviz.data import format as file_format
 from calviz.data.csv_dialect import header_at
-from calviz.data.format import (
-    Notice,
-    Source,
-    Table,
-    check_distinct,
-    damaged,
-    no_rows,
-    reads,
-    short,
-    undamaged,
-    without_bom,
-)
+from calviz.data.format import Notice, Source, Table, no_rows, reads, short, undamaged, without_bom
 from calviz.data.questions import questions_of, table_of
 from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 
@@ -72,7 +62,7 @@ def _check_directory(source: Source) -> None:
     if tail[at : at + 4] != b"PK\5\6":
         at = tail.rfind(b"PK\5\6")
     if at < 0 or at + _ZIP_END > len(tail):
-        raise damaged()
+        raise file_format.damaged()
     size = int.from_bytes(tail[at + 12 : at + 16], "little")
     if size == 0xFFFFFFFF:
         wide = tail.rfind(b"PK\6\6", 0, at)
@@ -293,7 +283,7 @@ def table_of_cells(names: list[str], rows: list[Any]) -> Any:
             held = f"holds {len(row):,} values" if isinstance(row, list) else f"is {row!r:.40}"
             raise InputError(f"it {held}, expected a list of {len(names):,} values", row=number)
     errors.MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
-    check_distinct(names)
+    file_format.check_distinct(names)
     return _of_columns({name: [row[j] for row in rows] for j, name in enumerate(names)})
 
 

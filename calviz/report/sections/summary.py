@@ -17,27 +17,10 @@ from calviz.comparison.advice import moved_words
 from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
-from calviz.core.entry_specs import (
-    LEVEL,
-    METRICS,
-    RECALIBRATORS,
-    UNCALIBRATED,
-    Metric,
-    MetricResult,
-    shown_first,
-)
+from calviz.core.entry_specs import LEVEL, METRICS, UNCALIBRATED, Metric, MetricResult, shown_first
 from calviz.core.errors import RESAMPLES, CalvizError, NotAvailable, worst_first
 from calviz.core.predictions import Dataset
-from calviz.core.words import (
-    ENDED,
-    NOT_SINCE,
-    counted,
-    percent,
-    points_cell,
-    range_end,
-    shorten,
-    whole,
-)
+from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
@@ -150,7 +133,7 @@ def advised(
     change = advice_words(comparison, advice, key, plain)
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
-    not_new = ENDED if verdict.ended else NOT_SINCE
+    not_new = words.ENDED if verdict.ended else words.NOT_SINCE
     caveat = not_new if verdict.changed and not verdict.changed_where else advice.caveat
     if caveat and change:
         change = f"All rows together: {change}"
@@ -161,7 +144,7 @@ def advised(
 def fixed_rows_words(done: BeforeAfter) -> str:
     """Say which rows a recalibrator was fitted and judged on."""
     judged = f"{done.evaluation.words}, which no fit has seen"
-    rows = f"{RECALIBRATORS[done.method].label} is fitted on {done.fit.words}; before and after are of {judged}."
+    rows = f"{entry_specs.RECALIBRATORS[done.method].label} is fitted on {done.fit.words}; before and after are of {judged}."
     moved = moved_words(done.method, done.before, done.after)
     return " ".join(filter(None, (rows, *done.warnings, moved)))
 
@@ -172,13 +155,13 @@ def no_fix_words(verdict: Verdict) -> str:
         return f"{verdict.alone} Group-wise calibration moves it by itself."
     where = (verdict.off_in or ("",))[0] if verdict.named_where else ""
     if verdict.ended:
-        return ENDED
+        return words.ENDED
     if verdict.changed_where:
         where = f"{where_words(verdict.changed_where)} since {verdict.changed_days[0]}"
     if where:
         return verdict.own_map(where)
     if verdict.changed:
-        return NOT_SINCE
+        return words.NOT_SINCE
     if verdict.classes_off:
         return "What is off are classes, not all rows: methods with parameters for each class may correct that."
     if verdict.direction not in ("calibrated", "undecided"):
@@ -222,7 +205,7 @@ def make_fix(subject: Subject) -> Iterator[Block]:
         analysis.evaluate(sample.with_data(data), [key], noise_floor=True)[key]
         for data in (done.after, done.before)
     )
-    label = RECALIBRATORS[done.method].label
+    label = entry_specs.RECALIBRATORS[done.method].label
     fix = fix_words(before, after, done.evaluation.rows, label, plain=False)
     yield content.Lead(fix, below=f"{fixed_rows_words(done)} {simple_words(subject.verdict)}")
 
