@@ -747,9 +747,8 @@ def _measured(
     # Predicted classes are crossed with every other column; alone, those of rows that are alike are tested with the classes.
     crossed = PREDICTED in columns and len(columns) > 1
     untested = (PREDICTED,) if crossed and data.alike else ()
-    columns = tuple(sorted(columns, key=lambda name: name != PREDICTED))
-    with_score = len(columns) > 1 and SCORE in columns and predictions.has_score(data)
-    columns = tuple(name for name in columns if name != SCORE or not with_score)
+    scored = len(columns) > 1 and SCORE in columns and predictions.has_score(data)
+    columns = tuple(n for n in sorted(columns, key=PREDICTED.__ne__) if n != SCORE or not scored)
     factors, skipped = predictions.sliced_columns(data, columns, min_rows)
     cycles = {name: factors[name] for name in predictions.cycles(data) if name in factors}
     factors = {n: f for n, f in factors.items() if n not in cycles or len(columns) == 1}
@@ -757,8 +756,7 @@ def _measured(
     whole: slice_tests.SliceSums | None = None
     of_classes: slice_tests.SliceSums | None = None
     measured: list[Slice] = []
-    outside = rows_outside(data, without)
-    small = 0
+    outside, small = rows_outside(data, without), 0
 
     def measure(
         table: FloatArray, codes: IntArray, names: tuple[str, ...], of: Mapping[str, Factor]
@@ -830,7 +828,7 @@ def _measured(
             some = table[:, :, in_it].sum(axis=2, keepdims=True)
             of_side = Factor(np.where(in_it[factors[names[0]].codes], 0, 1), (side,))
             measure(some, of_side.codes if each_row else codes, names, {names[0]: of_side})
-    if with_score and against == "calibrated":
+    if scored and against == "calibrated":
         part = data.sliced(SCORE)
         for name, codes, table in slice_tests.above_edge(part, factors, terms, bin_of):
             one = Factor(np.zeros(data.n, np.intp), part.levels[-1:])
