@@ -22,7 +22,6 @@ from calviz.app import (
 from calviz.app.session import Settings, md, on_screen
 from calviz.comparison.judging import MOST_COMPARED, Judged
 from calviz.core.errors import NotAvailable
-from calviz.core.events import Reduction
 from calviz.core.words import counted, shorten
 from calviz.data.judge_columns import to_compare
 from calviz.figures.learning_curve import LabelWidths
@@ -132,7 +131,8 @@ def _say_off(chosen: Settings) -> None:
 
 def _keep_or_refer(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
     _say_view_ignored(chosen, "the predicted class is kept or referred")
-    _say_off(replace(chosen, reduction=Reduction()) if chosen.whole.n_classes > 2 else chosen)
+    top = chosen.sample.top_label.reduction
+    _say_off(replace(chosen, reduction=top) if chosen.whole.n_classes > 2 else chosen)
     decide_costs.explore_decision_costs(chosen, method, say)
 
 

@@ -156,7 +156,8 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         rows = replace(settings, checking=("map", result.rows))
-        st.markdown(f"Before recalibration: {md(keep_units_together(before.sentence), 1_000)}")
+        lead = "Before the map, on the rows that judge it: "
+        st.markdown(f"{lead}{md(keep_units_together(before.sentence), 1_000)}")
         draw_rows_words(result, same=same_curve(*curves))
     others += _others(rows, figure, curves_of, more)
     others += _pinned(settings, ranking, when(method, "before"))

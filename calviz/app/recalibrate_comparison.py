@@ -519,9 +519,9 @@ def _choose_method(outcome: ComparisonOutcome, advised: str, model: str) -> str:
     follows_advice = chosen not in (None, advised) and moved
     if follows_advice:
         st.session_state["method"] = advised
-    options = f" {json.dumps(outcome.comparison.slice_options)}"
-    of_slice = outcome.comparison[advised].is_of_slice
-    st.session_state[session.ADVISED] = model, advised, advised + options * of_slice
+    options = json.dumps(outcome.comparison.slice_options)
+    of_slice = "".join(f"{m.key} {options}" for m in outcome.fitted if m.is_of_slice)
+    st.session_state[session.ADVISED] = model, advised, of_slice
     return str(
         st.selectbox(
             "Method",

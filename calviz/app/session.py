@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -473,32 +474,58 @@ def offer_file(label: str, content: Any, name: str, mime: str, **options: Any) -
 NOT_RECALIBRATED = "none"
 #: The key of the widget.
 METHOD_KEY = "recalibrated"
-#: In the session: the model that Recalibrate compared methods for last, the method that it advised, and its key with its options.
+#: In the session: a model, the method that Recalibrate advised for it last, and its map of a slice, by a key with its options.
 ADVISED = "calviz.recalibrate.advised"
 
 
 def choose_method(settings: Settings) -> str:
-    """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted."""
+    """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted. A link holds its key."""
     confidence = settings.whole.kind == "confidence"
     specs = {s.key: s.label for s in entry_specs.RECALIBRATORS.methods(confidence=confidence)}
-    of, _, advised = st.session_state.get(ADVISED, ("", "", ""))
-    advised *= of == open_files.model_key(settings.entry, settings.model)
-    if advised.startswith("slice+"):
-        specs[advised] = entry_specs.RECALIBRATORS[advised].label
+    model = open_files.model_key(settings.entry, settings.model)
+    of, advised, of_slice = st.session_state.get(ADVISED, ("", "", ""))
+    if of != model:
+        advised, of_slice = "", _map_of_slice(settings)
+    named = None
+    # Not bound to the address by streamlit, which would write labels, and these do not tell conditions.
+    if METHOD_KEY not in st.session_state or open_files.is_history_step():
+        named = st.query_params.get(METHOD_KEY, NOT_RECALIBRATED)
+        older = {label: key for key, label in specs.items()}
+        named = older.get(named.removesuffix(" (advised)"), named)
+        of_slice = named if named.startswith("slice+") else of_slice
+    if of_slice in entry_specs.RECALIBRATORS:
+        specs = {of_slice: entry_specs.RECALIBRATORS[of_slice].label, **specs}
+    advised = of_slice if advised.startswith("slice+") else advised
     if advised in specs:
         specs = {advised: f"{specs.pop(advised)} (advised)", **specs}
+    if named is not None:
+        st.session_state[METHOD_KEY] = named if named in specs else NOT_RECALIBRATED
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
         (NOT_RECALIBRATED, *specs),
         key=METHOD_KEY,
-        bind="query-params",
         persist_state="session",
         format_func=lambda key: "not recalibrated" if key == NOT_RECALIBRATED else specs[key],
         filter_mode="contains",
         width=420,
         help="The map is fitted on other rows than those that are shown.",
     )
+    if chosen == of_slice:
+        st.session_state[ADVISED] = model, advised, of_slice
+    open_files.write_parameter(METHOD_KEY, None if chosen == NOT_RECALIBRATED else chosen)
     return chosen or NOT_RECALIBRATED
+
+
+def _map_of_slice(settings: Settings) -> str:
+    """Return the key of a map for the slice that the verdict is about; "" if other rows are off, too."""
+    verdict = evaluation(settings).verdict
+    if settings.where or verdict is None or verdict.others_off or not verdict.named_where:
+        return ""
+    # Imported here: other pages need no map.
+    from calviz.recalibrators.composition import slice_of
+
+    options = {"where": slice_of(settings.whole, verdict.named_where)}
+    return f"slice+{entry_specs.cheap_method(settings.whole)} {json.dumps(options)}"
 
 
 def name_after(label: str) -> str:

@@ -416,7 +416,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     at, was = (RiskCoverage.compute(s).at_risk(0.2) for s in (after, before))
     assert plain(app.title[0].value).replace("\xa0", " ") == at.headline != was.headline
     assert f"After recalibration: {at.sentence}" in text
-    assert f"Before recalibration: {was.sentence}" in text
+    assert f"Before the map, on the rows that judge it: {was.sentence}" in text
     kept = after.top_scored.score >= at.threshold - 1e-12
     assert wrong_where_kept(after, kept, 0.2) == ""
     assert "kept are wrong (" not in text
@@ -492,28 +492,61 @@ def test_the_method_that_was_advised_comes_first_for_the_model_that_it_was_advis
 
 
 @pytest.mark.slow
-def test_the_map_of_a_slice_that_was_advised_can_be_chosen():
+def test_the_map_of_the_slice_of_the_verdict_or_of_a_comparison_can_be_chosen():
     rng = np.random.default_rng(0)
     site, z = rng.choice(list("abc"), 1_200), 1.5 * rng.normal(size=1_200)
     labels = (rng.random(z.size) < 1 / (1 + np.exp((site == "b") - z))).astype(int)
     rows = zip(labels, 1 / (1 + np.exp(-z)), site, strict=True)
     content = "label,p,site\n" + "".join(f"{y},{p:.4f},{s}\n" for y, p, s in rows)
     app = upload(open_page(), "sites.csv", content.encode()).open("risk_coverage")
-    settings = app.session_state["calviz.chosen"]
-    key = f"slice+platt {json.dumps({'where': [{'name': 'site', 'values': ['b'], 'is': 'b'}]})}"
-    model = open_files.model_key(settings.entry, settings.model)
-    app.session_state[session.ADVISED] = model, "slice+platt", key
-    app = quiet(app.run())
+    of_b, of_c = (
+        f"slice+platt {json.dumps({'where': [{'name': 'site', 'values': [s], 'is': s}]})}"
+        for s in "bc"
+    )
     label = "Map for site = b, other rows as they are"
-    assert app.selectbox(key="recalibrated").options[1] == f"{label} (advised)"
+    assert quiet(app).selectbox(key="recalibrated").options[1] == label
     for page in ("risk_coverage", "decisions"):
         app = quiet(app.open(page))
-        app = quiet(app.selectbox(key="recalibrated").set_value(key).run())
+        app = quiet(app.selectbox(key="recalibrated").set_value(of_b).run())
         assert f"{label} is fitted on" in text_of(app)
-    # Of another model it is none.
-    app.session_state[session.ADVISED] = "another", "slice+platt", key
+        assert app.query_params["recalibrated"] == of_b
+    settings = app.session_state["calviz.chosen"]
+    model = open_files.model_key(settings.entry, settings.model)
+    app.session_state[session.ADVISED] = model, "slice+platt", of_b
     app = quiet(app.run())
+    assert app.selectbox(key="recalibrated").options[1] == f"{label} (advised)"
+    assert app.selectbox(key="recalibrated").value == of_b
+    # That of the comparison takes the place of that of the verdict, advised or not.
+    app.session_state[session.ADVISED] = model, "platt", of_c
+    app = quiet(app.run())
+    first, second, *others = app.selectbox(key="recalibrated").options[1:]
+    assert (first, second) == ("Platt scaling (advised)", label.replace("b", "c", 1))
+    assert label not in others
     assert app.selectbox(key="recalibrated").value == "none"
+    assert "recalibrated" not in app.query_params
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("in_link", "shown"),
+    [
+        ('slice+platt {"where": {"site": "b"}}', "Map for site = b, other rows as they are"),
+        ("platt", "Platt scaling"),
+        ("Platt scaling (advised)", "Platt scaling"),
+        ('slice+platt {"where": 1}', ""),
+        ("no method", ""),
+    ],
+)
+def test_a_link_holds_the_map_by_its_key_or_an_older_one_by_its_label(in_link, shown):
+    # Nothing is off, so the verdict names no slice.
+    lines = [f"{i % 10 < j},0.{j},{'abc'[i % 3]}" for i in range(120) for j in range(1, 10)]
+    app = open_page(f"recalibrated={in_link}")
+    app = upload(app, "sites.csv", "\n".join(["label,p,site", *lines]).encode())
+    app.query_params["recalibrated"] = in_link
+    app = quiet(app.open("risk_coverage"))
+    assert ("is fitted on" in text_of(app)) == bool(shown)
+    assert f"{shown} is fitted on" in text_of(app) or not shown
+    assert ("recalibrated" in app.query_params) == bool(shown)
 
 
 def test_models_are_compared_where_their_rows_are_the_same():
