@@ -113,7 +113,12 @@ class ReferralChoice:
     @property
     def beyond_headline(self) -> str:
         """What the sentence says after the words of the headline."""
-        return capitalised(self.sentence.removeprefix(self.headline).lstrip(":, "))
+        rest = self.sentence.removeprefix(self.headline).lstrip(":, ")
+        # The headline of none leaves out the level.
+        level, cut, tried = rest.partition(" confidence. Tried ")
+        return capitalised(
+            f"tried at {level.removeprefix('with ')} confidence {tried}" if cut else rest
+        )
 
     @property
     def more_words(self) -> str:
