@@ -16,19 +16,26 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, interval
+from calviz.core.p_values import benjamini_hochberg
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
-from calviz.core.probabilities import Scores, row_sums
+from calviz.core.probabilities import Scores, row_sums, softmax
 from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
-from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
+from calviz.recalibrators.segment_fits import (
+    DIFFER,
+    LEAST,
+    MOST_EFFECTS,
+    EffectBlock,
+    SegmentEffects,
+    SegmentFit,
+    TemperatureFit,
+)
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
-#: Smallest probability of the event or of its opposite whose log-odds are taken.
-_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,13 +342,33 @@ class SegmentOffsets(FlooredRecalibrator):
         self.columns_, codes = self._cut_columns(n, weights)
         sizes = [column.size for column in self.columns_]
         alone = [
-            EffectBlock((c,), codes[c], sizes[c], sloped)
+            EffectBlock((c,), codes[c], sizes[c], kind)
             for c in range(len(sizes))
-            for sloped in (False, True)
+            for kind in (0, 1)
         ]
+        fits: list[SegmentFit] = []
+        beside: list[float] = []
         if self.pairs and self.columns_ and self.rows_each == 1:
             fit.take(self._region(fit, codes, weights))
-        fit.add(alone)
+        if k > 2 and alone and not fit.blocks:
+            tempered = TemperatureFit(
+                lambda rows: self._of_all_rows(scores, rows), labels, counts, scores.array
+            )
+            blocks_ = [EffectBlock((c,), codes[c], sizes[c], 2) for c in range(len(sizes))]
+            beside = tempered.p_values(blocks_)
+            others = fit.p_values(alone)
+            tests = benjamini_hochberg([*beside, *others])
+            tempered.take(
+                [
+                    blocks_[c]
+                    for c in np.argsort(tests[: len(sizes)], kind="stable")
+                    if tests[c] <= DIFFER and beside[c] <= min(others[2 * c : 2 * c + 2])
+                ]
+            )
+            if tempered.blocks:
+                fits = [tempered]
+                fit = self._left(scores, labels, counts, tempered.margin)
+        fit.add(alone, beside)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             fit.add(
                 [
@@ -349,7 +376,7 @@ class SegmentOffsets(FlooredRecalibrator):
                     for a, b in combinations(range(len(sizes)), 2)
                 ]
             )
-        self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
+        self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects(*fits)
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
         self._keep_used()
@@ -370,9 +397,19 @@ class SegmentOffsets(FlooredRecalibrator):
         base = RECALIBRATORS[key].make_with(input=self.input, floor=self.floor)
         base.rows_each = self.rows_each
         self.base_ = base.fit(scores.array, labels, weights)
+        return self._left(scores, labels, counts, np.zeros(labels.size))
+
+    def _of_all_rows(self, scores: Scores, rows: slice) -> FloatArray:
+        """Probabilities of the map of all rows, shape (b, K)."""
+        return np.asarray(self.base_.transform(scores.array[rows].astype(np.float64)))
+
+    def _left(
+        self, scores: Scores, labels: IntArray, counts: FloatArray, log_t: FloatArray
+    ) -> SegmentFit:
+        """The model of what the map of all rows, and temperatures of segments, leave."""
         z, hit = np.empty(labels.size), np.empty(labels.size)
         for rows in blocks.row_blocks(scores.array):
-            event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
+            event, z[rows] = _event(_tempered(self._of_all_rows(scores, rows), log_t[rows]))
             hit[rows] = labels[rows] == event
         return SegmentFit(z, hit, counts)
 
@@ -493,15 +530,16 @@ class SegmentOffsets(FlooredRecalibrator):
                 raise InputError(
                     f"the column '{shortened(column.name)}' has {codes[-1].size:,} values for {len(out):,} rows of scores"
                 )
-        offset, slope = np.zeros(len(out)), np.zeros(len(out))
+        offset, slope, log_t = np.zeros((3, len(out)))
         for effects in self.effects_:
             at = codes[effects.of[0]]
             if len(effects.of) == 2:
                 at = at * self.columns_[effects.of[1]].size + codes[effects.of[1]]
             offset += effects.offsets[at]
             slope += effects.slopes[at]
+            log_t += effects.log_temperatures[at]
         for rows in blocks.row_blocks(out):
-            probs = out[rows].astype(np.float64)
+            probs = _tempered(out[rows].astype(np.float64), log_t[rows])
             event, z = _event(probs)
             seen = (offset[rows] != 0) | (slope[rows] != 0)
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
@@ -510,7 +548,7 @@ class SegmentOffsets(FlooredRecalibrator):
             places = np.arange(len(probs)), event
             own, probs[places] = probs[places], 0.0
             rest = row_sums(probs)
-            probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
+            probs *= ((1 - share) / np.maximum(rest, LEAST))[:, None]
             probs[places] = np.where(rest > 0, share, own)
             out[rows] = probs
         return out
@@ -574,9 +612,11 @@ class SegmentOffsets(FlooredRecalibrator):
             of = [self.columns_[c] for c in effects.of]
             labels = [", ".join(names) for names in product(*(column.cut.labels for column in of))]
             described[" and ".join(column.name for column in of)] = {
-                label or "missing": [round(float(u), 4), round(float(v), 4)]
-                for label, u, v in zip(labels, effects.offsets, effects.slopes, strict=True)
-                if u or v
+                label or "missing": [round(float(v), 4) for v in values]
+                for label, values in zip(
+                    labels, zip(*effects.kinds.values(), strict=True), strict=True
+                )
+                if any(values)
             }
         return described
 
@@ -595,9 +635,16 @@ class SegmentOffsets(FlooredRecalibrator):
         source = _SOURCE.format(
             name=name, cuts=cuts, effects=effects, center=self.center_, shared=self.shared_.tolist()
         )
-        call = f"{name}({base.call}, columns)"
-        codes = CODES_SOURCE.format(name=name)
-        return Program((*base.functions, codes, source), call, "scores, columns")
+        functions, call = [*base.functions, CODES_SOURCE.format(name=name)], base.call
+        log_t = {
+            self.columns_[e.of[0]].name: e.log_temperatures.tolist()
+            for e in self.effects_
+            if e.log_temperatures.any()
+        }
+        if log_t:
+            functions.append(_TEMPERED.format(name=name, log_t=log_t))
+            call = f"{name}_tempered({call}, columns)"
+        return Program((*functions, source), f"{name}({call}, columns)", "scores, columns")
 
 
 def chosen_names(columns: Any) -> tuple[str, ...] | None:
@@ -646,12 +693,19 @@ def given_columns(columns: Any) -> dict[str, Any]:
         ) from None
 
 
+def _tempered(probs: FloatArray, log_t: FloatArray) -> FloatArray:
+    """Probabilities of a block, shape (b, K), at a temperature of each row."""
+    if not log_t.any():
+        return probs
+    return softmax(np.log(np.maximum(probs, LEAST)) * np.exp(-log_t)[:, None])
+
+
 def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     """The class whose probability is moved, class 1 of two or the top label, shape (n,), and its log-odds."""
     event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
     own = probs[np.arange(len(probs)), event]
     rest = probs[:, 0] if probs.shape[1] == 2 else row_sums(probs) - own
-    return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
+    return event, np.log(np.maximum(own, LEAST)) - np.log(np.maximum(rest, LEAST))
 
 
 # ---- Saved maps and source
@@ -683,16 +737,19 @@ def _read_column(key: str, record: Any) -> SegmentedColumn:
 
 
 def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -> SegmentEffects:
-    if not isinstance(record, Mapping) or set(record) != {"columns", "offsets", "slopes"}:
+    names = ("columns", "offsets", "slopes", "log_temperatures")
+    if not isinstance(record, Mapping) or set(record) not in (set(names[:3]), set(names)):
         raise damaged(key, "effects must have columns, offsets and slopes")
     of = record["columns"]
-    good = isinstance(of, list) and 1 <= len(of) <= 2 and len(set(map(repr, of))) == len(of)
+    most = 1 if names[3] in record else 2
+    good = isinstance(of, list) and 1 <= len(of) <= most and len(set(map(repr, of))) == len(of)
     if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
         raise damaged(key, "effects must be of one or two of its columns")
     numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
-    fields = dict.fromkeys(("offsets", "slopes"), numbers)
-    read = read_fields(fields, {name: record[name] for name in fields}, key, {})
-    return SegmentEffects(tuple(of), read["offsets"], read["slopes"])
+    fields = dict.fromkeys(names[1:], numbers) | {names[3]: replace(numbers, least=-99, most=99)}
+    full = {names[3]: [0.0] * numbers.shape[0], **record}
+    read = read_fields(fields, {name: full[name] for name in fields}, key, {})
+    return SegmentEffects(tuple(of), *(read[name] for name in fields))
 
 
 #: Source of the segment of each row, which depends on no fitted map.
@@ -718,6 +775,18 @@ __DATES__def {name}_codes(values, cut, dates=False):
 '''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}")).replace(
     "__DATES__", features.DATES_SOURCE
 )
+_TEMPERED = '''\
+#: Logarithms of the temperatures of segments, by column.
+{name}_log_t = {log_t!r}
+
+
+def {name}_tempered(p, columns):
+    """Probabilities at the temperatures of their segments; columns: values by name."""
+    log_t = sum(np.array(t)[{name}_codes(columns[c], {name}_cuts[c])] for c, t in {name}_log_t.items())
+    z = np.log(np.maximum(p, 1e-300)) * np.exp(-log_t)[:, None]
+    z = np.exp(z - z.max(axis=1, keepdims=True))
+    return z / z.sum(axis=1, keepdims=True)
+'''
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}
