@@ -281,30 +281,42 @@ class TemperatureFit(SegmentFit):
 
     Parameters
     ----------
-    probs : callable
-        Probabilities p of the map of all rows in a slice of them, shape (b, K).
+    transform : callable
+        The map of all rows, which returns probabilities p.
+    scores : ndarray, shape (n, K)
+        What it is applied to.
     labels, counts : ndarray, shape (n,)
         As for `SegmentFit`; the margin is log T.
-    rows_of : ndarray, shape (n, K)
-        Of the shape of the probabilities.
     """
 
     SHARED = False
 
     def __init__(
         self,
-        probs: Callable[[slice], FloatArray],
+        transform: Callable[[FloatArray], FloatArray],
+        scores: FloatArray,
         labels: IntArray,
         counts: FloatArray,
-        rows_of: FloatArray,
     ) -> None:
         super().__init__(np.zeros(labels.size), labels, counts)
-        self.probs, self.rows_of = probs, rows_of
+        self.transform, self.rows_of = transform, scores
         #: Fourth cumulant of the score of each row.
         self.tails = np.zeros(labels.size)
 
+    def add_beside(self, blocks: list[EffectBlock], others: list[float]) -> list[float]:
+        """Add those of the blocks whose segments differ, and more clearly so than in offsets; return their p-values.
+
+        `others` are the p-values of offsets and slopes of the same columns in turn, of the same family.
+        """
+        own = self.p_values(blocks)
+        tests = benjamini_hochberg([*own, *others])
+        each = zip(blocks, own, tests, others[::2], strict=False)
+        self.take([b for b, p, test, offset in each if test <= DIFFER and p <= offset])
+        return own
+
     def _terms(self, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-        logs = np.log(np.maximum(self.probs(rows), LEAST))
+        p = self.transform(self.rows_of[rows].astype(np.float64))
+        logs = np.log(np.maximum(p, LEAST))
         inverse = np.exp(-self.margin[rows])
         p = softmax(logs * inverse[:, None])
         logs -= np.vecdot(p, logs)[:, None]
@@ -315,10 +327,8 @@ class TemperatureFit(SegmentFit):
 
     def _own(self, block: EffectBlock, doubt: FloatArray) -> FloatArray:
         """Divide scores by their standard deviation, as flat rows tell little of T; in heavy tails, of few or confident rows, by more."""
-        variance, tails = (
-            np.bincount(block.codes, values, minlength=block.size)
-            for values in (doubt, self.counts * self.tails)
-        )
+        variance = np.bincount(block.codes, doubt, minlength=block.size)
+        tails = np.bincount(block.codes, self.counts * self.tails, minlength=block.size)
         weights = variance / np.maximum(variance**2 + 2 * np.maximum(tails, 0), LEAST)
         return np.asarray(np.sqrt(weights)[block.codes])
 

@@ -16,14 +16,12 @@ from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, interval
-from calviz.core.p_values import benjamini_hochberg
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums, softmax
 from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 from calviz.recalibrators.segment_fits import (
-    DIFFER,
     LEAST,
     MOST_EFFECTS,
     EffectBlock,
@@ -229,7 +227,7 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
     family="Composition",
     confidence_only=True,
     reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test)",
-    formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2)",
+    formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2);\ K > 2:\ \text{first } p \propto p^{\exp(-\sum_c t_{c, s_c})}",
     takes_columns=True,
 )
 class SegmentOffsets(FlooredRecalibrator):
@@ -237,7 +235,7 @@ class SegmentOffsets(FlooredRecalibrator):
 
     A column has offsets or slopes only if a test finds that its segments differ, and so have pairs of columns; without any it is
     the map of all rows, and so it is in segments that were not seen. With two classes the log-odds are those of class 1; with more, those
-    of the top label, and the other classes share the rest as before.
+    of the top label, and the other classes share the rest as before; segments may then differ in temperature too, which comes first.
 
     Parameters
     ----------
@@ -273,6 +271,12 @@ class SegmentOffsets(FlooredRecalibrator):
     scores of the segments at tau = 0 (Lin 1997), efficient for the intercept and the slope of all rows, against a scaled chi-square, by
     Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Where two conditions together hold what
     is off (`calviz.slices`), they have one offset, before all others. Importance weights count as their effective number.
+
+    With more than two classes log-temperatures t (Guo et al. 2017) are tested beside these, where no two conditions hold what is off, and
+    before offsets and slopes are tested given them: a column has them if they differ, and its offsets alone do not differ more clearly.
+    The score of a row is sum_k p_k log p_k - log p_y, and its information V the variance of log p under p. The squared score of a segment,
+    efficient for one temperature of all rows, is divided by V + 2 Q / V, with V and its fourth cumulant Q summed over the rows of the
+    segment: flat rows have a small V, but tell of T as others do, and those of few or confident rows have heavy tails.
     """
 
     columns: Any = None
@@ -346,28 +350,15 @@ class SegmentOffsets(FlooredRecalibrator):
             for c in range(len(sizes))
             for kind in (0, 1)
         ]
-        fits: list[SegmentFit] = []
         beside: list[float] = []
+        tempered = TemperatureFit(self.base_.transform, scores.array, labels, counts)
         if self.pairs and self.columns_ and self.rows_each == 1:
             fit.take(self._region(fit, codes, weights))
         if k > 2 and alone and not fit.blocks:
-            tempered = TemperatureFit(
-                lambda rows: self._of_all_rows(scores, rows), labels, counts, scores.array
-            )
-            blocks_ = [EffectBlock((c,), codes[c], sizes[c], 2) for c in range(len(sizes))]
-            beside = tempered.p_values(blocks_)
-            others = fit.p_values(alone)
-            tests = benjamini_hochberg([*beside, *others])
-            tempered.take(
-                [
-                    blocks_[c]
-                    for c in np.argsort(tests[: len(sizes)], kind="stable")
-                    if tests[c] <= DIFFER and beside[c] <= min(others[2 * c : 2 * c + 2])
-                ]
-            )
-            if tempered.blocks:
-                fits = [tempered]
-                fit = self._left(scores, labels, counts, tempered.margin)
+            each = [EffectBlock((c,), codes[c], sizes[c], 2) for c in range(len(sizes))]
+            beside = tempered.add_beside(each, fit.p_values(alone))
+        if tempered.blocks:
+            fit = self._left(scores, labels, counts, tempered.margin)
         fit.add(alone, beside)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             fit.add(
@@ -376,13 +367,14 @@ class SegmentOffsets(FlooredRecalibrator):
                     for a, b in combinations(range(len(sizes)), 2)
                 ]
             )
-        self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects(*fits)
+        self.center_, self.shared_ = fit.center, fit.values[:2]
+        self.effects_ = fit.effects(tempered)
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
         self._keep_used()
-        if fit.left_out:
+        if left_out := fit.left_out + tempered.left_out:
             self._warn(
-                f"{counted(fit.left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
+                f"{counted(left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
             )
 
     def _with_base(
@@ -399,17 +391,15 @@ class SegmentOffsets(FlooredRecalibrator):
         self.base_ = base.fit(scores.array, labels, weights)
         return self._left(scores, labels, counts, np.zeros(labels.size))
 
-    def _of_all_rows(self, scores: Scores, rows: slice) -> FloatArray:
-        """Probabilities of the map of all rows, shape (b, K)."""
-        return np.asarray(self.base_.transform(scores.array[rows].astype(np.float64)))
-
     def _left(
         self, scores: Scores, labels: IntArray, counts: FloatArray, log_t: FloatArray
     ) -> SegmentFit:
         """The model of what the map of all rows, and temperatures of segments, leave."""
-        z, hit = np.empty(labels.size), np.empty(labels.size)
+        z, hit, transform = np.empty(labels.size), np.empty(labels.size), self.base_.transform
         for rows in blocks.row_blocks(scores.array):
-            event, z[rows] = _event(_tempered(self._of_all_rows(scores, rows), log_t[rows]))
+            event, z[rows] = _event(
+                _tempered(transform(scores.array[rows].astype(np.float64)), log_t[rows])
+            )
             hit[rows] = labels[rows] == event
         return SegmentFit(z, hit, counts)
 
@@ -629,22 +619,15 @@ class SegmentOffsets(FlooredRecalibrator):
             for column in self.columns_
         }
         effects = [
-            ([self.columns_[c].name for c in e.of], e.offsets.tolist(), e.slopes.tolist())
+            ([self.columns_[c].name for c in e.of], *(v.tolist() for v in e.kinds.values()))
             for e in self.effects_
         ]
         source = _SOURCE.format(
             name=name, cuts=cuts, effects=effects, center=self.center_, shared=self.shared_.tolist()
         )
-        functions, call = [*base.functions, CODES_SOURCE.format(name=name)], base.call
-        log_t = {
-            self.columns_[e.of[0]].name: e.log_temperatures.tolist()
-            for e in self.effects_
-            if e.log_temperatures.any()
-        }
-        if log_t:
-            functions.append(_TEMPERED.format(name=name, log_t=log_t))
-            call = f"{name}_tempered({call}, columns)"
-        return Program((*functions, source), f"{name}({call}, columns)", "scores, columns")
+        call = f"{name}({base.call}, columns)"
+        codes = CODES_SOURCE.format(name=name)
+        return Program((*base.functions, codes, source), call, "scores, columns")
 
 
 def chosen_names(columns: Any) -> tuple[str, ...] | None:
@@ -741,8 +724,7 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
     if not isinstance(record, Mapping) or set(record) not in (set(names[:3]), set(names)):
         raise damaged(key, "effects must have columns, offsets and slopes")
     of = record["columns"]
-    most = 1 if names[3] in record else 2
-    good = isinstance(of, list) and 1 <= len(of) <= most and len(set(map(repr, of))) == len(of)
+    good = isinstance(of, list) and 1 <= len(of) <= 2 and len(set(map(repr, of))) == len(of)
     if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
         raise damaged(key, "effects must be of one or two of its columns")
     numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
@@ -775,22 +757,10 @@ __DATES__def {name}_codes(values, cut, dates=False):
 '''.replace("__WRITTEN__", repr(_WRITTEN).replace("{", "{{").replace("}", "}}")).replace(
     "__DATES__", features.DATES_SOURCE
 )
-_TEMPERED = '''\
-#: Logarithms of the temperatures of segments, by column.
-{name}_log_t = {log_t!r}
-
-
-def {name}_tempered(p, columns):
-    """Probabilities at the temperatures of their segments; columns: values by name."""
-    log_t = sum(np.array(t)[{name}_codes(columns[c], {name}_cuts[c])] for c, t in {name}_log_t.items())
-    z = np.log(np.maximum(p, 1e-300)) * np.exp(-log_t)[:, None]
-    z = np.exp(z - z.max(axis=1, keepdims=True))
-    return z / z.sum(axis=1, keepdims=True)
-'''
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}
-#: Columns, offsets and slopes of the log-odds.
+#: Columns, offsets and slopes of the log-odds, and logarithms of temperatures, if any.
 {name}_effects = {effects!r}
 
 
@@ -799,13 +769,17 @@ def {name}(p, columns):
     p = np.array(p, dtype=float)
     codes = {{name: {name}_codes(columns[name], cut) for name, cut in {name}_cuts.items()}}
     size = {{name: len(cut) + (1 if cut and isinstance(cut[0], str) else 2) for name, cut in {name}_cuts.items()}}
-    offset, slope = np.zeros(len(p)), np.zeros(len(p))
-    for names, offsets, slopes in {name}_effects:
+    offset, slope, log_t = np.zeros((3, len(p)))
+    for names, *kinds in {name}_effects:
         at = codes[names[0]]
         if len(names) == 2:
             at = at * size[names[1]] + codes[names[1]]
-        offset += np.array(offsets)[at]
-        slope += np.array(slopes)[at]
+        for sums, values in zip((offset, slope, log_t), kinds):
+            sums += np.array(values)[at]
+    if log_t.any():
+        p = np.log(np.maximum(p, 1e-300)) * np.exp(-log_t)[:, None]
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
     rows = np.arange(len(p))
     event = np.ones(len(p), dtype=int) if p.shape[1] == 2 else p.argmax(axis=1)
     own = p[rows, event]
