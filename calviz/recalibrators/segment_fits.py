@@ -105,7 +105,7 @@ class SegmentFit:
     #: Whether all rows share an offset and a slope.
     SHARED = True
 
-    def __init__(self, z: FloatArray, hit: FloatArray, counts: FloatArray) -> None:
+    def __init__(self, z: FloatArray, hit: FloatArray | IntArray, counts: FloatArray) -> None:
         self.z, self.hit, self.counts = z, hit, counts
         #: As many rows are taken at a time as of this fit into the cache.
         self.rows_of: FloatArray = z
@@ -209,11 +209,11 @@ class SegmentFit:
             design, counts = self._design(rows), self.counts[rows]
             self.margin[rows] = self.z[rows] + design @ self.values
             each, residual, doubt = self._terms(rows)
-            likelihood += counts @ each
+            likelihood += float(counts @ each)
             gradient += design.T @ (counts * residual)
             weighted = csr_matrix(design.multiply((counts * doubt)[:, None]))
             information += (design.T @ weighted).toarray()
-        return float(likelihood), gradient, information
+        return likelihood, gradient, information
 
     def _maximise(self) -> None:
         """Fit effects and variances in turn: Newton's method with backtracking for effects, fixed points for variances."""

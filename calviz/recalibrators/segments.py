@@ -727,9 +727,10 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
     good = isinstance(of, list) and 1 <= len(of) <= 2 and len(set(map(repr, of))) == len(of)
     if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
         raise damaged(key, "effects must be of one or two of its columns")
-    numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
+    size = int(np.prod([columns[c].size for c in of]))
+    numbers = Numbers((size,))
     fields = dict.fromkeys(names[1:], numbers) | {names[3]: replace(numbers, least=-99, most=99)}
-    full = {names[3]: [0.0] * numbers.shape[0], **record}
+    full = {names[3]: [0.0] * size, **record}
     read = read_fields(fields, {name: full[name] for name in fields}, key, {})
     return SegmentEffects(tuple(of), *(read[name] for name in fields))
 
