@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.special import chdtrc, expit
+from scipy.special import chdtrc, expit, softmax
 
 from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.p_values import benjamini_hochberg
-from calviz.core.probabilities import softmax
 
 #: False discovery rate of the columns, and of the pairs of columns, in which segments are said to differ; level of an intercept.
 DIFFER = 0.01
@@ -302,6 +301,8 @@ class TemperatureFit(SegmentFit):
         self.transform, self.rows_of = transform, scores
         #: Fourth cumulant of the score of each row.
         self.tails = np.zeros(labels.size)
+        #: Of the top label at the margin.
+        self.log_odds = np.zeros(labels.size)
 
     def add_beside(self, blocks: list[EffectBlock], others: list[float]) -> list[float]:
         """Add those of the blocks whose segments differ, and more clearly so than in offsets; return their p-values.
@@ -318,12 +319,18 @@ class TemperatureFit(SegmentFit):
         p = self.transform(self.rows_of[rows].astype(np.float64))
         logs = np.log(np.maximum(p, LEAST))
         inverse = np.exp(-self.margin[rows])
-        p = softmax(logs * inverse[:, None])
+        p = softmax(logs * inverse[:, None], axis=1)
+        top = p.max(axis=1)
+        self.log_odds[rows] = np.log(top) - np.log(np.maximum(p.sum(axis=1) - top, LEAST))
         logs -= np.vecdot(p, logs)[:, None]
         variance = np.vecdot(p, logs**2)
         self.tails[rows] = np.vecdot(p, logs**4) - 3 * variance**2
         of_label = np.arange(len(p)), self.hit[rows]
-        return np.log(p[of_label]), -inverse * logs[of_label], inverse**2 * variance
+        return (
+            np.log(np.maximum(p[of_label], LEAST)),
+            -inverse * logs[of_label],
+            inverse**2 * variance,
+        )
 
     def _own(self, block: EffectBlock, doubt: FloatArray) -> FloatArray:
         """Divide scores by their standard deviation, as flat rows tell little of T; in heavy tails, of few or confident rows, by more."""

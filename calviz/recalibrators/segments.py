@@ -358,7 +358,7 @@ class SegmentOffsets(FlooredRecalibrator):
             each = [EffectBlock((c,), codes[c], sizes[c], 2) for c in range(len(sizes))]
             beside = tempered.add_beside(each, fit.p_values(alone))
         if tempered.blocks:
-            fit = self._left(scores, labels, counts, tempered.margin)
+            fit = SegmentFit(tempered.log_odds, fit.hit, counts)
         fit.add(alone, beside)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             fit.add(
@@ -389,17 +389,9 @@ class SegmentOffsets(FlooredRecalibrator):
         base = RECALIBRATORS[key].make_with(input=self.input, floor=self.floor)
         base.rows_each = self.rows_each
         self.base_ = base.fit(scores.array, labels, weights)
-        return self._left(scores, labels, counts, np.zeros(labels.size))
-
-    def _left(
-        self, scores: Scores, labels: IntArray, counts: FloatArray, log_t: FloatArray
-    ) -> SegmentFit:
-        """The model of what the map of all rows, and temperatures of segments, leave."""
-        z, hit, transform = np.empty(labels.size), np.empty(labels.size), self.base_.transform
+        z, hit = np.empty(labels.size), np.empty(labels.size)
         for rows in blocks.row_blocks(scores.array):
-            event, z[rows] = _event(
-                _tempered(transform(scores.array[rows].astype(np.float64)), log_t[rows])
-            )
+            event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
             hit[rows] = labels[rows] == event
         return SegmentFit(z, hit, counts)
 
@@ -529,7 +521,9 @@ class SegmentOffsets(FlooredRecalibrator):
             slope += effects.slopes[at]
             log_t += effects.log_temperatures[at]
         for rows in blocks.row_blocks(out):
-            probs = _tempered(out[rows].astype(np.float64), log_t[rows])
+            probs: FloatArray = out[rows].astype(np.float64)
+            if log_t[rows].any():
+                probs = softmax(np.log(np.maximum(probs, LEAST)) * np.exp(-log_t[rows])[:, None])
             event, z = _event(probs)
             seen = (offset[rows] != 0) | (slope[rows] != 0)
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
@@ -603,9 +597,7 @@ class SegmentOffsets(FlooredRecalibrator):
             labels = [", ".join(names) for names in product(*(column.cut.labels for column in of))]
             described[" and ".join(column.name for column in of)] = {
                 label or "missing": [round(float(v), 4) for v in values]
-                for label, values in zip(
-                    labels, zip(*effects.kinds.values(), strict=True), strict=True
-                )
+                for label, *values in zip(labels, *effects.kinds.values(), strict=True)
                 if any(values)
             }
         return described
@@ -676,13 +668,6 @@ def given_columns(columns: Any) -> dict[str, Any]:
         ) from None
 
 
-def _tempered(probs: FloatArray, log_t: FloatArray) -> FloatArray:
-    """Probabilities of a block, shape (b, K), at a temperature of each row."""
-    if not log_t.any():
-        return probs
-    return softmax(np.log(np.maximum(probs, LEAST)) * np.exp(-log_t)[:, None])
-
-
 def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     """The class whose probability is moved, class 1 of two or the top label, shape (n,), and its log-odds."""
     event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
@@ -728,8 +713,8 @@ def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -
     if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
         raise damaged(key, "effects must be of one or two of its columns")
     size = int(np.prod([columns[c].size for c in of]))
-    numbers = Numbers((size,))
-    fields = dict.fromkeys(names[1:], numbers) | {names[3]: replace(numbers, least=-99, most=99)}
+    fields = dict.fromkeys(names[1:], Numbers((size,)))
+    fields[names[3]] = Numbers((size,), least=-99, most=99)
     full = {names[3]: [0.0] * size, **record}
     read = read_fields(fields, {name: full[name] for name in fields}, key, {})
     return SegmentEffects(tuple(of), *(read[name] for name in fields))
