@@ -276,7 +276,8 @@ class SegmentOffsets(FlooredRecalibrator):
     before offsets and slopes are tested given them: a column has them if they differ, and its offsets alone do not differ more clearly.
     The score of a row is sum_k p_k log p_k - log p_y, and its information V the variance of log p under p. The squared score of a segment,
     efficient for one temperature of all rows, is divided by V + 2 Q / V, with V and its fourth cumulant Q summed over the rows of the
-    segment: flat rows have a small V, but tell of T as others do, and those of few or confident rows have heavy tails.
+    segment: flat rows have a small V, but tell of T as others do, and those of few or confident rows have heavy tails. Where no one temperature is
+    right for all rows, segments at other levels of the scores differ in it too.
     """
 
     columns: Any = None
