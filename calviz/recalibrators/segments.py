@@ -347,16 +347,14 @@ class SegmentOffsets(FlooredRecalibrator):
         self.columns_, codes = self._cut_columns(n, weights)
         sizes = [column.size for column in self.columns_]
         alone = [
-            EffectBlock((c,), codes[c], sizes[c], kind)
-            for c in range(len(sizes))
-            for kind in (0, 1)
+            EffectBlock((c,), codes[c], s, kind) for c, s in enumerate(sizes) for kind in (0, 1)
         ]
         beside: list[float] = []
         tempered = TemperatureFit(self.base_.transform, scores.array, labels, counts)
         if self.pairs and self.columns_ and self.rows_each == 1:
             fit.take(self._region(fit, codes, weights))
         if k > 2 and alone and not fit.blocks:
-            each = [EffectBlock((c,), codes[c], sizes[c], 2) for c in range(len(sizes))]
+            each = [EffectBlock((c,), codes[c], s, 2) for c, s in enumerate(sizes)]
             beside = tempered.add_beside(each, fit.p_values(alone))
         if tempered.blocks:
             fit = SegmentFit(tempered.log_odds, fit.hit, counts)
