@@ -46,6 +46,14 @@ def five_classes(rng, n, given, offset=0.0):
     return p, (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=4)
 
 
+def three_classes(rng, n, given, flat=1.0, sharper=1.0, levels=0.0):
+    """Three classes, all right after one temperature, of scores whose level differs by c0; but times `flat` where c0 is 0 or 1."""
+    code = given["c0"].astype(int)[:, None]
+    z = rng.normal(0, 1.6, (n, 3)) * np.exp(levels * (code - 3.5))
+    p, q = (np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for v in (z * np.where(code < 2, flat, 1), sharper * z))  # fmt: skip
+    return p, (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=2)
+
+
 def a_region(rng, n, given, off=1.0):
     """Probabilities of two classes that are `off` logits too low where c0 is 0 and the number c5 is low, and else right."""
     z = rng.normal(0, 1.5, n)
@@ -99,10 +107,27 @@ for size in (300, 1_000, 5_000):
 alarm("30 columns, 1,000 rows", n=1_000, categories=10, numbers=20)
 alarm("30 correlated columns, 1,000 rows", n=1_000, categories=10, numbers=20, together=0.7)
 alarm("6 columns, five classes, 1,000 rows", n=1_000, make=five_classes)
+alarm("6 columns, three classes, 1,000 rows", n=1_000, make=three_classes)
+alarm(
+    "6 columns, three classes, all too flat, 1,000 rows", n=1_000, make=three_classes, sharper=2.5
+)
+alarm("6 columns, three classes, all too sharp, at levels from 0.35 to 2.9, 1,000 rows", n=1_000, make=three_classes, sharper=0.6, levels=0.3)  # fmt: skip
 power("offsets of one column, 1,000 rows", n=1_000, offset=0.6)
 power("slopes of one column, 5,000 rows", n=5_000, slope=0.4)
 power("a pair of columns, 3,000 rows", n=3_000, pair=0.5)
 power("offsets of one column, five classes, 1,000 rows", n=1_000, make=five_classes, offset=0.7)
+power(
+    "logits times 0.4 in a quarter of the rows, three classes, 1,000 rows",
+    n=1_000,
+    make=three_classes,
+    flat=0.4,
+)
+power(
+    "logits times 2.5 in a quarter of the rows, three classes, 1,000 rows",
+    n=1_000,
+    make=three_classes,
+    flat=2.5,
+)
 
 
 REGION = "1 logit too low where c0 = 0 and a number is low, 8,000 rows"

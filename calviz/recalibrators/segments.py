@@ -17,18 +17,23 @@ from calviz.core.entry_specs import RECALIBRATORS, recalibrator
 from calviz.core.errors import PREDICTED, SCORE, InputError, OptionError, claim, shortened
 from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, interval
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
-from calviz.core.probabilities import Scores, row_sums
+from calviz.core.probabilities import Scores, row_sums, softmax
 from calviz.core.words import condition, counted
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
-from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
+from calviz.recalibrators.segment_fits import (
+    LEAST,
+    MOST_EFFECTS,
+    EffectBlock,
+    SegmentEffects,
+    SegmentFit,
+    TemperatureFit,
+)
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
-#: Smallest probability of the event or of its opposite whose log-odds are taken.
-_LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +227,7 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
     family="Composition",
     confidence_only=True,
     reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test)",
-    formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2)",
+    formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2);\ K > 2:\ \text{first } p \propto p^{\exp(-\sum_c t_{c, s_c})}",
     takes_columns=True,
 )
 class SegmentOffsets(FlooredRecalibrator):
@@ -230,7 +235,7 @@ class SegmentOffsets(FlooredRecalibrator):
 
     A column has offsets or slopes only if a test finds that its segments differ, and so have pairs of columns; without any it is
     the map of all rows, and so it is in segments that were not seen. With two classes the log-odds are those of class 1; with more, those
-    of the top label, and the other classes share the rest as before.
+    of the top label, and the other classes share the rest as before; segments may then differ in temperature too, which comes first.
 
     Parameters
     ----------
@@ -266,6 +271,13 @@ class SegmentOffsets(FlooredRecalibrator):
     scores of the segments at tau = 0 (Lin 1997), efficient for the intercept and the slope of all rows, against a scaled chi-square, by
     Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Where two conditions together hold what
     is off (`calviz.slices`), they have one offset, before all others. Importance weights count as their effective number.
+
+    With more than two classes log-temperatures t (Guo et al. 2017) are tested beside these, where no two conditions hold what is off, and
+    before offsets and slopes are tested given them: a column has them if they differ, and its offsets alone do not differ more clearly.
+    The score of a row is sum_k p_k log p_k - log p_y, and its information V the variance of log p under p. The squared score of a segment,
+    efficient for one temperature of all rows, is divided by V + 2 Q / V, with V and its fourth cumulant Q summed over the rows of the
+    segment: flat rows have a small V, but tell of T as others do, and those of few or confident rows have heavy tails. Where no one temperature is
+    right for all rows, segments at other levels of the scores differ in it too.
     """
 
     columns: Any = None
@@ -335,13 +347,18 @@ class SegmentOffsets(FlooredRecalibrator):
         self.columns_, codes = self._cut_columns(n, weights)
         sizes = [column.size for column in self.columns_]
         alone = [
-            EffectBlock((c,), codes[c], sizes[c], sloped)
-            for c in range(len(sizes))
-            for sloped in (False, True)
+            EffectBlock((c,), codes[c], s, kind) for c, s in enumerate(sizes) for kind in (0, 1)
         ]
+        beside: list[float] = []
+        tempered = TemperatureFit(self.base_.transform, scores.array, labels, counts)
         if self.pairs and self.columns_ and self.rows_each == 1:
             fit.take(self._region(fit, codes, weights))
-        fit.add(alone)
+        if k > 2 and alone and not fit.blocks:
+            each = [EffectBlock((c,), codes[c], s, 2) for c, s in enumerate(sizes)]
+            beside = tempered.add_beside(each, fit.p_values(alone))
+        if tempered.blocks:
+            fit = SegmentFit(tempered.log_odds, fit.hit, counts)
+        fit.add(alone, beside)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             fit.add(
                 [
@@ -349,13 +366,14 @@ class SegmentOffsets(FlooredRecalibrator):
                     for a, b in combinations(range(len(sizes)), 2)
                 ]
             )
-        self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
+        self.center_, self.shared_ = fit.center, fit.values[:2]
+        self.effects_ = fit.effects(tempered)
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
         self._keep_used()
-        if fit.left_out:
+        if left_out := fit.left_out + tempered.left_out:
             self._warn(
-                f"{counted(fit.left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
+                f"{counted(left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
             )
 
     def _with_base(
@@ -493,15 +511,18 @@ class SegmentOffsets(FlooredRecalibrator):
                 raise InputError(
                     f"the column '{shortened(column.name)}' has {codes[-1].size:,} values for {len(out):,} rows of scores"
                 )
-        offset, slope = np.zeros(len(out)), np.zeros(len(out))
+        offset, slope, log_t = np.zeros((3, len(out)))
         for effects in self.effects_:
             at = codes[effects.of[0]]
             if len(effects.of) == 2:
                 at = at * self.columns_[effects.of[1]].size + codes[effects.of[1]]
             offset += effects.offsets[at]
             slope += effects.slopes[at]
+            log_t += effects.log_temperatures[at]
         for rows in blocks.row_blocks(out):
-            probs = out[rows].astype(np.float64)
+            probs: FloatArray = out[rows].astype(np.float64)
+            if log_t[rows].any():
+                probs = softmax(np.log(np.maximum(probs, LEAST)) * np.exp(-log_t[rows])[:, None])
             event, z = _event(probs)
             seen = (offset[rows] != 0) | (slope[rows] != 0)
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
@@ -510,7 +531,7 @@ class SegmentOffsets(FlooredRecalibrator):
             places = np.arange(len(probs)), event
             own, probs[places] = probs[places], 0.0
             rest = row_sums(probs)
-            probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
+            probs *= ((1 - share) / np.maximum(rest, LEAST))[:, None]
             probs[places] = np.where(rest > 0, share, own)
             out[rows] = probs
         return out
@@ -574,9 +595,9 @@ class SegmentOffsets(FlooredRecalibrator):
             of = [self.columns_[c] for c in effects.of]
             labels = [", ".join(names) for names in product(*(column.cut.labels for column in of))]
             described[" and ".join(column.name for column in of)] = {
-                label or "missing": [round(float(u), 4), round(float(v), 4)]
-                for label, u, v in zip(labels, effects.offsets, effects.slopes, strict=True)
-                if u or v
+                label or "missing": [round(float(v), 4) for v in values]
+                for label, *values in zip(labels, *effects.kinds.values(), strict=True)
+                if any(values)
             }
         return described
 
@@ -589,7 +610,7 @@ class SegmentOffsets(FlooredRecalibrator):
             for column in self.columns_
         }
         effects = [
-            ([self.columns_[c].name for c in e.of], e.offsets.tolist(), e.slopes.tolist())
+            ([self.columns_[c].name for c in e.of], *(v.tolist() for v in e.kinds.values()))
             for e in self.effects_
         ]
         source = _SOURCE.format(
@@ -651,7 +672,7 @@ def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
     own = probs[np.arange(len(probs)), event]
     rest = probs[:, 0] if probs.shape[1] == 2 else row_sums(probs) - own
-    return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
+    return event, np.log(np.maximum(own, LEAST)) - np.log(np.maximum(rest, LEAST))
 
 
 # ---- Saved maps and source
@@ -683,16 +704,19 @@ def _read_column(key: str, record: Any) -> SegmentedColumn:
 
 
 def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -> SegmentEffects:
-    if not isinstance(record, Mapping) or set(record) != {"columns", "offsets", "slopes"}:
+    names = ("columns", "offsets", "slopes", "log_temperatures")
+    if not isinstance(record, Mapping) or set(record) not in (set(names[:3]), set(names)):
         raise damaged(key, "effects must have columns, offsets and slopes")
     of = record["columns"]
     good = isinstance(of, list) and 1 <= len(of) <= 2 and len(set(map(repr, of))) == len(of)
     if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
         raise damaged(key, "effects must be of one or two of its columns")
-    numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
-    fields = dict.fromkeys(("offsets", "slopes"), numbers)
-    read = read_fields(fields, {name: record[name] for name in fields}, key, {})
-    return SegmentEffects(tuple(of), read["offsets"], read["slopes"])
+    size = int(np.prod([columns[c].size for c in of]))
+    fields = dict.fromkeys(names[1:], Numbers((size,)))
+    fields[names[3]] = Numbers((size,), least=-99, most=99)
+    full = {names[3]: [0.0] * size, **record}
+    read = read_fields(fields, {name: full[name] for name in fields}, key, {})
+    return SegmentEffects(tuple(of), *(read[name] for name in fields))
 
 
 #: Source of the segment of each row, which depends on no fitted map.
@@ -721,7 +745,7 @@ __DATES__def {name}_codes(values, cut, dates=False):
 _SOURCE = '''\
 #: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
 {name}_cuts = {cuts!r}
-#: Columns, offsets and slopes of the log-odds.
+#: Columns, offsets and slopes of the log-odds, and logarithms of temperatures, if any.
 {name}_effects = {effects!r}
 
 
@@ -730,13 +754,17 @@ def {name}(p, columns):
     p = np.array(p, dtype=float)
     codes = {{name: {name}_codes(columns[name], cut) for name, cut in {name}_cuts.items()}}
     size = {{name: len(cut) + (1 if cut and isinstance(cut[0], str) else 2) for name, cut in {name}_cuts.items()}}
-    offset, slope = np.zeros(len(p)), np.zeros(len(p))
-    for names, offsets, slopes in {name}_effects:
+    offset, slope, log_t = np.zeros((3, len(p)))
+    for names, *kinds in {name}_effects:
         at = codes[names[0]]
         if len(names) == 2:
             at = at * size[names[1]] + codes[names[1]]
-        offset += np.array(offsets)[at]
-        slope += np.array(slopes)[at]
+        for sums, values in zip((offset, slope, log_t), kinds):
+            sums += np.array(values)[at]
+    if log_t.any():
+        p = np.log(np.maximum(p, 1e-300)) * np.exp(-log_t)[:, None]
+        p = np.exp(p - p.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
     rows = np.arange(len(p))
     event = np.ones(len(p), dtype=int) if p.shape[1] == 2 else p.argmax(axis=1)
     own = p[rows, event]

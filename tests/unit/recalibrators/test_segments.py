@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, logit
+from scipy.special import expit, log_softmax, logit
+from scipy.stats import chi2
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -24,7 +25,7 @@ from calviz.data.reading import read
 from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
 from calviz.recalibrators.composition import SliceMap, slice_of
-from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
+from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit, TemperatureFit
 from calviz.sample.sample import rows_where
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -274,6 +275,116 @@ def test_of_more_classes_the_odds_of_the_top_label_are_moved_and_the_others_shar
     shares = [r / r.sum(axis=1, keepdims=True) for r in rest]
     np.testing.assert_allclose(*shares, atol=1e-12)
     assert np.abs(after[each] - softmax(truth)[each]).mean() < 0.02
+
+
+def tempered(n, log_t=(-0.9, 0.0, 0.0, 0.4), classes=3, seed=0):
+    """Scores, labels and sites, of which the logits of each must be divided by a temperature of its own."""
+    rng = np.random.default_rng(seed)
+    z, at = rng.normal(0, 1.5, (n, classes)), rng.integers(4, size=n)
+    truth = softmax(z / np.exp(np.array(log_t)[at])[:, None])
+    return softmax(z), draw_labels(truth, rng), {"site": SITES[at]}, truth
+
+
+def of_temperatures(own, p, labels, columns):
+    """The fit of log-temperatures to what a map of all rows gives, and the block of sites."""
+    fit = TemperatureFit(own.base_.transform, p, labels, np.ones(len(p)))
+    return fit, EffectBlock((0,), np.searchsorted(SITES, columns["site"]), 4, 2)
+
+
+def test_temperatures_of_segments_are_recovered_and_those_of_new_rows_are_right():
+    p, y, columns, _ = tempered(30_000)
+    own = SegmentOffsets().fit(p, y, columns=columns)
+    (effects,) = own.effects_
+    by_site = dict(zip(own.columns_[0].cut.labels, effects.log_temperatures, strict=True))
+    found = [by_site[site] + np.log(own.base_.describe()["temperature"]) for site in SITES]
+    np.testing.assert_allclose(found, [-0.9, 0, 0, 0.4], atol=0.05)
+    assert not effects.offsets.any()
+    assert not effects.slopes.any()
+    assert own.reading() == "the segments of site differ beyond chance."
+    p, _, columns, truth = tempered(5_000, seed=1)
+    out = own.transform(p, columns)
+    assert np.abs(out - truth).max() < 0.02
+    assert np.abs(own.base_.transform(p) - truth).max() > 0.1
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+    np.testing.assert_array_equal(out.argmax(axis=1), p.argmax(axis=1))
+    unseen = own.transform(p, {"site": np.full(len(p), "z")})
+    np.testing.assert_allclose(unseen, own.base_.transform(p), rtol=1e-12)
+
+
+def test_temperatures_are_those_of_a_general_minimiser_of_the_same_objective():
+    p, y, columns, _ = tempered(500)
+    own = SegmentOffsets().fit(p, y, columns=columns)
+    fit, block = of_temperatures(own, p, y, columns)
+    fit.take([block])
+    logs = np.log(own.base_.transform(p))
+
+    def loss(t):
+        z = logs / np.exp(t[block.codes])[:, None]
+        return -log_softmax(z, axis=1)[np.arange(500), y].sum() + t @ t / fit.variances[0] / 2
+
+    best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-6})
+    np.testing.assert_allclose(fit.values[2:], best.x, atol=1e-4)
+    assert loss(fit.values[2:]) == pytest.approx(best.fun, abs=1e-7)
+    np.testing.assert_array_equal(fit.values[:2], 0)
+
+
+def test_the_test_of_temperatures_of_two_segments_is_the_score_test_by_hand():
+    p, y, _, _ = tempered(400, (0, 0, 0, 0))
+    code = np.random.default_rng(3).integers(2, size=400)
+    own = SegmentOffsets().fit(p, y)
+    fit, _ = of_temperatures(own, p, y, {"site": SITES[:1]})
+    q = own.base_.transform(p)
+    logs = np.log(q)
+    score = logs[np.arange(400), y] - (q * logs).sum(axis=1)
+    variance = (q * logs**2).sum(axis=1) - (q * logs).sum(axis=1) ** 2
+    share = variance[code == 1].sum() / variance.sum()
+    one = score[code == 1].sum() - share * score.sum()
+    expected = chi2.sf(one**2 / (variance.sum() * share * (1 - share)), 1)
+    assert fit.p_values([EffectBlock((0,), code, 2, 2)])[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_p_values_of_temperatures_are_uniform_where_flat_and_rare_segments_do_not_differ():
+    rng, small = np.random.default_rng(0), 0
+    each = rng.choice(6, 400, p=[0.4, 0.3, 0.2, 0.07, 0.02, 0.01])
+    for _ in range(400):
+        p = softmax(rng.normal(0, 1.5, (400, 3)) * np.array([0.3, 1, 1, 2, 2, 2])[each][:, None])
+        fit = TemperatureFit(np.asarray, p, draw_labels(p, rng), np.ones(400))
+        small += fit.p_values([EffectBlock((0,), each, 6, 2)])[0] <= 0.05
+    # 20 expected, standard deviation 4.4.
+    assert 7 <= small <= 33
+
+
+def test_maps_with_temperatures_are_saved_written_and_told_and_those_without_read_as_before():
+    p, y, columns, _ = tempered(6_000)
+    # The other column has offsets of the top label.
+    rng, top = np.random.default_rng(5), p.argmax(axis=1)
+    right = rng.random(6_000) < 0.5
+    hit = right & (rng.random(6_000) < 0.5)
+    columns, y = columns | {"c": np.where(right, "x", "y")}, np.where(hit, top, y)
+    own = SegmentOffsets().fit(p, y, columns=columns)
+    assert own.effects_[0].log_temperatures.any()
+    assert own.effects_[1].offsets.any()
+    loaded = load_map(json.loads(json.dumps(own.to_dict(), allow_nan=False)))
+    columns = {name: values.astype(object) for name, values in columns.items()}
+    columns["site"][:3], columns["c"][2:5] = [None, "", "z"], "z"
+    mapped = own.transform(p, columns)
+    np.testing.assert_array_equal(loaded.transform(p, columns), mapped)
+    program = {}
+    exec(own.snippet(), program)
+    np.testing.assert_allclose(program["recalibrate"](p, columns), mapped, atol=1e-12)
+    told = [own.describe()["site"][site][2] for site in own.columns_[0].cut.labels[:4]]
+    np.testing.assert_allclose(told, own.effects_[0].log_temperatures[:4], atol=1e-4)
+    record = own.to_dict()
+    bad = json.loads(json.dumps(record))
+    bad["fitted"]["effects"][0]["log_temperatures"][0] = 1e4
+    with pytest.raises(InputError, match="log_temperatures"):
+        load_map(bad)
+    old = json.loads(json.dumps(record))
+    for effects in old["fitted"]["effects"]:
+        effects.pop("log_temperatures", None)
+    assert load_map(old).to_dict()["fitted"]["effects"][1] == record["fitted"]["effects"][1]
+    assert not np.array_equal(load_map(old).transform(p, columns), mapped)
 
 
 # ---- Saved, written and applied elsewhere
