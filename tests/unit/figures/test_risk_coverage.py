@@ -224,7 +224,10 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert at_risk(29, 0).kept == 29
     # Taken as (0 + 1) / (28 + 2) wrong: ln 20 / KL(1/30, .1) = 92.4 rows.
     assert none.more_rows == 65
-    assert "Tried on all of the rows here: at least about 65 more such rows are needed." in none.sentence
+    assert (
+        "Tried on all of the rows here: at least about 65 more such rows are needed."
+        in none.sentence
+    )
     # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
     assert at_risk(5, 0).more_rows == 81
     # Of 18 right and then 82 wrong, 1 / 20 is 5 % up to rounding: no rows show that it is less.
