@@ -73,7 +73,8 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
     missed = {n: s for n, s in found.items() if not _equals_best(view, view.table[n], s[0])}
     found = missed or found
     called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
-    texts = [n for n in found if view.table[n].type == "text"]
+    # Yes and no are the classes 1 and 0, but no more so than numbers are.
+    texts = [n for n, s in found.items() if view.table[n].type == "text" and not _numbered(s[0])]
     names = called or texts or list(found)
     if not names and not event_column(view, taken):
         names = [n for n in doubtful if view.table[n].type == "text"]
@@ -89,6 +90,11 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
     text = f"the column '{short(names[0])}' is taken as the label: the score columns are named after its values"
     view.note(Notice.LABEL_COLUMN, "info", text)
     return ColumnRoles(named_by_labels(view, taken, names[0]), label=names[0])
+
+
+def _numbered(scores: ScoreColumns) -> bool:
+    """Whether scores are named after numbers of classes."""
+    return all(column_names.whole(name) is not None for name in scores.class_names)
 
 
 def _has_few_values(column: Column) -> bool:

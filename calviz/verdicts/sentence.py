@@ -612,8 +612,8 @@ class _Sentences:
                 off.append("they rank the rows in reverse")
             if v.changed:
                 off.append(f"what they mean has changed{' in one group' * bool(v.changed_where)}")
-            hold = "Outside one group its" if v.off_alone else "As a whole its"
-            return f"{hold} probabilities hold, but {' and '.join(off)}."
+            part = "Outside one group" if v.off_alone else "As a whole"
+            return f"{part} no fault was found in its probabilities, but {' and '.join(off)}."
         below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
         if v.direction == "calibrated":
             return f"No fault was found in its probabilities: if they are wrong, then by an error {below}."
