@@ -392,7 +392,8 @@ def ask_if_models(
     Columns without common words are asked about if the labels follow at least two of them. A label that is not `found` by a name is
     part of the question.
     """
-    columns = [name for name in columns if name != BEFORE]
+    if len(columns) > 2:  # of two models, one may be uncalibrated
+        columns = [name for name in columns if name != BEFORE]
     scores = [view.table[name] for name in columns]
     if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
         return
