@@ -341,6 +341,10 @@ class _Builder:
             self._note_repair(f"above-zero: the event is that '{short(layout.label)}' is above 0")
             happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
             return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
+        if "others-no" in self.options.repair and k == len(names) == 2:
+            text = f"all labels in '{short(layout.label)}' but '{short(names[1])}' are no event"
+            self._note_repair(f"others-no: {text}")
+            return labels.one_of_several(values, names)
         given, by_ids = bool(names), ""
         if not names:
             names = first.class_names

@@ -130,6 +130,13 @@ def decode(
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
+def one_of_several(values: AnyArray | Factor, names: tuple[str, ...]) -> Labels:
+    """Return the labels where one of several, the second of `names`, is the event and the others are none."""
+    factor, event = Factor.of(values), class_key(names[1])
+    codes = [-1 if is_missing(t.strip()) else class_key(t) == event for t in factor.levels]
+    return Labels(np.array(codes, np.int32)[factor.codes], "one of several", names)
+
+
 #: A question that would have more answers is not asked.
 _MOST_READINGS = 6
 #: With more classes, nobody is asked which label is which.
@@ -406,6 +413,14 @@ class _Decoder:
                 text = f"the probability of '{short(names[1])}'"
                 of_event = Reading(text, {"class_names": names})
                 readings.append(Reading.joined([of_event, *self._without(names)]))
+        if single and not readings and len(self.counts) > 2 and all(n is None for n in self.wholes):
+            readings = [
+                Reading(
+                    f"the probability of '{short(text)}': all others are no event",
+                    {"class_names": (f"not {text}", text), "repair": ("others-no",)},
+                )
+                for text in self.spelled.values()
+            ]
         if not 0 < len(readings) <= _MOST_READINGS:
             return None
         if len(self.counts) == 2:

@@ -262,9 +262,12 @@ def test_where_the_event_is_as_rare_as_another_label_each_may_be_left_out() -> N
     assert [way.options["class_names"] for way in error.readings] == [
         ("BEZAHLT", "offen"), ("offen", "BEZAHLT"), ("AUSFALL", "BEZAHLT"), ("BEZAHLT", "AUSFALL"),
     ]  # fmt: skip
-    # Three frequent ones are no two classes and a few mistakes.
+    # Three frequent ones are no two classes and a few mistakes: one of them may be the event.
+    error = asked({"label": np.array(["a", "b", "c"])[np.arange(300) % 3], "score": p})
+    assert {way.options["repair"] for way in error.readings} == {("others-no",)}
+    # More are too many to ask about.
     with pytest.raises(InputError, match=r"give the class names .*, the event last") as caught:
-        loaded({"label": np.array(["a", "b", "c"])[np.arange(300) % 3], "score": p})
+        loaded({"label": np.array([*"abcdefg"])[np.arange(300) % 7], "score": p})
     assert not caught.value.readings
 
 
@@ -570,6 +573,23 @@ def test_few_rows_of_two_models_that_name_the_event_raise_one_question() -> None
     both = loaded(columns, **error.readings[0].options)
     assert list(both.models) == ["v3.1", "v3.2"]
     np.testing.assert_array_equal(both.first.labels, found == "finding")
+
+
+def test_one_of_several_labels_may_be_the_event_of_one_score() -> None:
+    status = np.where(Y == 1, "left", np.where(np.arange(N) % 3 == 0, "graduated", "enrolled"))
+    status = np.where(np.arange(N) == 7, "", status)
+    columns = {"status": status.tolist(), "score": P}
+    with pytest.raises(InputError) as caught:
+        loaded(columns, label="status", repair=("drop-missing",))
+    found = {r.options["class_names"][1]: r.options for r in caught.value.readings}
+    assert {*found} == {"left", "graduated", "enrolled"}
+    chosen = found["left"] | {"label": "status", "repair": ("others-no", "drop-missing")}
+    read = loaded(columns, **chosen)
+    data = read.first
+    assert isinstance(data, Predictions)
+    assert data.class_names == ("not left", "left")
+    np.testing.assert_array_equal(data.labels, np.delete(Y, 7))
+    assert any("all labels in 'status' but 'left' are no event" in t for t in read.repairs_made)
 
 
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:

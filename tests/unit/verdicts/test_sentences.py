@@ -279,7 +279,10 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     text = explained(sample, v)
     named = re.search(r"region = (\w)", f.message)[1]
     assert named in "cd"
-    assert text[1] == "As a whole no fault was found in its probabilities, but 2 of 20 groups of rows are off."
+    assert (
+        text[1]
+        == "As a whole no fault was found in its probabilities, but 2 of 20 groups of rows are off."
+    )
     assert text[2].startswith(
         f"Most clearly off are the {np.sum(region == named):,} rows whose region is {named}: on average it says "
     )
@@ -319,7 +322,10 @@ def test_one_slice_that_alone_is_off_is_named_by_title_sentence_and_first_findin
     assert v.in_places
     assert not replace(v, in_reverse=True).in_places
     text = explained(sample, v)
-    assert text[1] == "Outside one group no fault was found in its probabilities, but 1 of 42 groups of rows is off."
+    assert (
+        text[1]
+        == "Outside one group no fault was found in its probabilities, but 1 of 42 groups of rows is off."
+    )
     assert text[2].startswith(
         f"Most clearly off are the {sample.data.n - rows:,} rows whose region is 0: "
     )
