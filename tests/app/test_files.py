@@ -521,12 +521,12 @@ def test_a_file_that_was_not_read_is_read_by_chosen_roles_when_that_is_asked_for
     assert title == "Which columns of mine.csv are the scores and the label?"
     assert not app.error
     app = upload(open_page(page="data"), "mine.csv", rows)
-    # Three words and one probability do not fit, which is said, with the role as chosen.
+    # Of three words and one probability it is asked which is the event, with the role as chosen.
     give_role(app, "site", "label")
     assert "mine.csv is not read yet" in text_of(quiet(app))
-    assert "nothing says which class" not in text_of(app)
+    assert "a score tells two classes apart" not in text_of(app)
     press(app, "Read it like this")
-    assert "nothing says which class" in text_of(app)
+    assert "a score tells two classes apart" in text_of(app)
     assert "Still to say:" not in text_of(app)
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
