@@ -304,7 +304,7 @@ def _among(
     """Say how the chosen method stands among the candidates, those near the best, and those of them with an even ECE."""
     name = METRICS[str(comparison.criterion)].label
     leads = comparison.ranking(str(comparison.criterion))[0] == candidates[0]
-    of = "" if leads else " of the methods that are no other one alone"
+    of = " of the methods" + " that are no other one alone" * (not leads)
     noise = " beyond noise" * comparison.in_places
     if noise and not leads:
         of = " of the methods that are better beyond noise"

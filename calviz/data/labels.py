@@ -137,6 +137,8 @@ def one_of_several(values: AnyArray | Factor, names: tuple[str, ...]) -> Labels:
     return Labels(np.array(codes, np.int32)[factor.codes], "one of several", names)
 
 
+#: A label of fewer rows, or of a smaller share of them, may be a mistake.
+_FEWEST, _MISTAKES = 20, 0.05
 #: A question that would have more answers is not asked.
 _MOST_READINGS = 6
 #: With more classes, nobody is asked which label is which.
@@ -413,14 +415,15 @@ class _Decoder:
                 text = f"the probability of '{short(names[1])}'"
                 of_event = Reading(text, {"class_names": names})
                 readings.append(Reading.joined([of_event, *self._without(names)]))
-        if single and not readings and len(self.counts) > 2 and all(n is None for n in self.wholes):
-            readings = [
-                Reading(
-                    f"the probability of '{short(text)}': all others are no event",
-                    {"class_names": (f"not {text}", text), "repair": ("others-no",)},
-                )
-                for text in self.spelled.values()
-            ]
+        told = {class_key(way.options["class_names"][1]) for way in readings}
+        may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
+        may_be = may_be and not any(map(event_of, pairs_of(self.counts)))
+        for key, text in self.spelled.items() if may_be else ():
+            # A label of few rows may be a mistake.
+            if key not in told and self.counts[key] >= max(_FEWEST, _MISTAKES * sum(self.rows)):
+                rest = {"class_names": (f"not {text}", text), "repair": ("others-no",)}
+                label = f"the probability of '{short(text)}': all others are no event"
+                readings.append(Reading(label, rest))
         if not 0 < len(readings) <= _MOST_READINGS:
             return None
         if len(self.counts) == 2:

@@ -171,7 +171,10 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
     )
     alone = advise(comparison(VALUES, numbers=numbers), data(10))
     assert alone.method == "isotonic"
-    assert "has the best Brier score, by more than one standard error" in alone.reasons[0]
+    assert (
+        "has the best Brier score of the methods, by more than one standard error"
+        in alone.reasons[0]
+    )
 
 
 def test_a_single_candidate_is_called_the_only_one():
