@@ -38,6 +38,7 @@ from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage,
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import (
     Sample,
+    Where,
     event_rate_if_rare,
     is_predicted,
     rows_where,
@@ -132,7 +133,10 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     kept = figure.keeps(risk_coverage.ranking_values(sample, ranking), choice.threshold)
     checked = chosen_rows(rows, method)
     these = figure.keeps(risk_coverage.ranking_values(checked, ranking), choice.threshold)
-    wrong = choice.wrong or _of_slices(checked, these, choice, settings)
+    # After a map, the scores are no longer those that the verdict is about.
+    judged = None if when(method) else session.evaluation(settings).verdict
+    named = judged.named_where if judged else ()
+    wrong = choice.wrong or _of_slices(checked, these, choice, named)
     surely = " (95" in wrong and not choice.refused
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if surely else ""
     say(choice.headline + where)
@@ -327,18 +331,15 @@ def _select(
             )
 
 
-def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice, settings: Settings) -> str:
-    """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them, beyond chance or where the verdict names it; "" if there is none."""
+def _of_slices(sample: Sample, kept: BoolArray, choice: ReferralChoice, named: Where) -> str:
+    """Name a slice in which more of the kept rows are wrong than allowed or, without a limit, than of all of them, beyond chance or where the verdict has `named` it; "" if there is none."""
     allowed, interval = _allowed(), choice.interval
     most = 1 - interval.low if allowed is None and interval is not None else allowed
     if most is None or (surely := wrong_where_kept(sample, kept, most)):
         return "" if most is None else keep_units_together(surely)
-    judged = session.evaluation(settings).verdict
-    where = judged.named_where if judged else ()
-    inside = rows_where(sample.data, where)
-    some = kept & False if inside is None else kept & inside
+    some = kept & np.asarray(rows_where(sample.data, named) if named else False)
     wrong = 1 - sample.top_scored.hit[some].mean() if some.any() else 0.0
-    of_slice = f"Where {where_words(where)}, where the scores are off, {percent(wrong)} of {counted(int(some.sum()), 'kept row')} are wrong: more than allowed, which may be chance."
+    of_slice = f"Where {where_words(named)}, where the scores are off, {percent(wrong)} of {counted(int(some.sum()), 'kept row')} are wrong: more than allowed, which may be chance."
     return keep_units_together(of_slice) * bool(wrong > most)
 
 

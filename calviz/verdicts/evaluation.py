@@ -330,7 +330,7 @@ class Verdict(JudgedNumbers):
     def classes_said(self) -> str:
         """Which classes the sentence says are off, before the test that shows most: "2 of 4 predicted classes are off, ..."; or ""."""
         said = re.search(r", (?:and|but) ([\d,]+ of [\d,]+ [a-z ]*classes [^:]*): ", self.sentence)
-        return said[1] if said else ""
+        return said[1].partition(", and the probabilities")[0] if said else ""
 
     @property
     def beyond_headline(self) -> str:
