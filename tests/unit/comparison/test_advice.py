@@ -815,3 +815,33 @@ def test_all_rows_fit_and_judge_in_sample_where_that_is_asked_for():
     rows = Division(in_sample=True).rows(data(3, 60))
     assert rows.in_sample
     assert rows.fit.rows == rows.evaluation.rows == 60
+
+
+def _tickets() -> Predictions:
+    """Three classes, calibrated but where language = fr, of which logits are 0.4 times what they should be."""
+    rng = np.random.default_rng(7)
+    language = rng.choice(["en", "de", "fr", "es"], 800, p=[0.4, 0.25, 0.2, 0.15])
+    z = rng.normal([0.5, 0.2, -0.3], 1.6, (800, 3))
+    true = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    labels = (rng.random((800, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    probs = np.exp(z * np.where(language == "fr", 0.4, 1.0)[:, None])
+    return Predictions(
+        probs=probs / probs.sum(axis=1, keepdims=True), labels=labels, groups={"language": language}
+    )
+
+
+def test_a_slice_that_keeps_most_of_its_gap_gets_a_map_of_its_own() -> None:
+    data = _tickets()
+    found = compare(data, methods=("temperature",))
+    assert found.off_where == (("language", "fr"),)
+    assert found.advice is not None
+    assert found.advice.method.startswith("slice+")
+    # By hand: temperature leaves more than half of the gap of the judged rows, and its own map less.
+    gaps = {}
+    for key in ("identity", "temperature", found.advice.method):
+        after = found[key].calibrated
+        rows = rows_of_slice(found, after)
+        hits = after.probs.argmax(axis=1) == after.labels
+        gaps[key] = float((after.probs.max(axis=1) - hits)[rows].mean())
+    assert gaps["temperature"] / gaps["identity"] > 0.5
+    assert abs(gaps[found.advice.method]) < abs(gaps["identity"]) / 2

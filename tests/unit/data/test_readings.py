@@ -2475,3 +2475,21 @@ def test_a_name_that_says_whose_probability_it_is_is_believed_beside_a_predictio
         other = {name: 0.6 * p} | {k: v for k, v in columns.items() if k != "P(readmission)"}
         with pytest.raises(InputError, match="lies below 1/2"):
             read(pd.DataFrame(other).to_csv(index=False).encode(), options=options)
+
+
+def test_yes_and_no_are_no_better_classes_0_and_1_than_numbers() -> None:
+    called = np.where(P + 0.2 * np.random.default_rng(3).normal(size=N) > 0.5, "yes", "no")
+    columns = {"called": called, "dropout": Y, "p_0": 1 - P, "p_1": P}
+    error = asked(columns)
+    assert "named after the values of several columns: called, dropout" in error.what
+    np.testing.assert_array_equal(loaded(columns, label="dropout").first.labels, Y)
+
+
+def test_scores_of_another_model_in_percent_are_offered() -> None:
+    other = 100 * np.clip(0.8 * P + 0.05, 0, 1)
+    columns = {"outcome": Y, "vendor B p_fraud": P, "Score A (%)": other}
+    (way,) = (w for w in loaded(columns, label="outcome").ways if "models" in w.options)
+    both = loaded(columns, **({"label": "outcome"} | dict(way.options))).models
+    np.testing.assert_allclose(
+        [data.probs[:, 1] for data in both.values()], [P, other / 100], atol=1e-12
+    )

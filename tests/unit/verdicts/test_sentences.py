@@ -956,3 +956,34 @@ def test_the_verdict_of_all_rows_names_no_slice():
     assert of_all.headline == "No miscalibration found on 6,000 rows"
     assert of_all.beyond_headline.startswith("ECE is below")
     assert "region" not in of_all.sentence
+
+
+def _of_rate(n: int, rate: float) -> Sample:
+    rng = np.random.default_rng(1)
+    p = np.clip(rng.beta(1, 1 / rate - 1, n), 0.001, 0.999)
+    return Sample.of(calviz.Predictions(probs=p, labels=rng.random(n) < p), reduction="positive")
+
+
+def test_few_events_are_too_few_and_are_counted_in_the_headline():
+    few, more = judged(_of_rate(144, 0.05)), judged(_of_rate(3_000, 0.05))
+    assert re.fullmatch(r"\d+ events in 144 rows are too few to tell", few.headline)
+    assert (few.direction, more.direction) == ("undecided", "calibrated")
+    assert re.fullmatch(r"No miscalibration found on \d+ events in 3,000 rows", more.headline)
+
+
+def test_a_headline_says_which_classes_are_off_and_the_words_below_do_not_again():
+    v = judged(Sample.of(_halved(np.random.default_rng(3))))
+    assert v.headline == "Off in places: 1 of 4 predicted classes is off, 'hate'"
+    assert v.beyond_headline.endswith("and the probabilities of all classes are off.")
+    assert not re.search("predicted class|Brier", v.beyond_headline)
+
+
+def _halved(rng: np.random.Generator) -> calviz.Predictions:
+    """Four classes, of which the probability of one is half of what it should be."""
+    true = softmax(rng.normal(size=(3_000, 4)) * 1.6 + np.log([0.7, 0.2, 0.08, 0.03]), axis=1)
+    probs = true * [1, 1, 0.5, 1]
+    labels = (rng.random((3_000, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(0, 3)
+    names = ("ok", "spam", "hate", "harm")
+    return calviz.Predictions(
+        probs=probs / probs.sum(axis=1, keepdims=True), labels=labels, class_names=names
+    )
