@@ -72,13 +72,15 @@ export default function ({ parentElement, data, setStateValue }) {
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
     const held = window.calvizHeld, title = main.querySelector("h1");
-    if (held && title && document.activeElement === document.body && (!held.isConnected || held.disabled)) {
-      // What had the focus is gone: the next Tab goes on after the title, not at the top of the page.
+    const gone = held && (!held.isConnected || held.disabled || (held === title && held.id !== window.calvizHeldId));
+    if (gone && title && document.activeElement === document.body) {
+      // What had the focus is gone (a title that changes is the same element, and loses it): the next Tab goes on after the title, not at the
+      // top of the page.
       title.tabIndex = -1;
       title.focus({ preventScroll: true });
     }
   };
-  const hold = (event) => { window.calvizHeld = event.target; };
+  const hold = (event) => { window.calvizHeld = event.target; window.calvizHeldId = event.target.id; };
   document.addEventListener("focusin", hold);
   const timer = setInterval(look, 700);
   look();

@@ -15,12 +15,6 @@ cat,0.35,0.4,0.25
 """
 
 
-def _choose(page, path):
-    with page.expect_file_chooser() as chooser:
-        page.locator("[data-testid=stFileUploaderDropzone] button").first.click()
-    chooser.value.set_files(str(path))
-
-
 @pytest.fixture
 def good(tmp_path):
     path = tmp_path / "mine.csv"
@@ -38,7 +32,7 @@ def bad(tmp_path):
 def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab = view().open("/data?scheme=equal-mass")
     page = tab.page
-    _choose(page, good)
+    tab.choose(good)
     tab.expect("4 rows, 3 classes (cat, dog, fox)")
     tab.settle()
     assert page.locator("[data-testid=stMain]").get_by_text("Sample data", exact=True).count() == 0
@@ -55,7 +49,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab.expect("4 rows, 3 classes (cat, dog, fox)").settle()
 
     # A bad file gives one sentence.
-    _choose(page, bad)
+    tab.choose(bad)
     tab.expect("mine.csv is still loaded.").settle()
     alerts = page.locator("[data-testid=stAlert]").all_inner_texts()
     assert len(alerts) == 1
@@ -77,7 +71,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     # A file that is read by an answer stays, too, although the list of files has been on screen before; nothing is left to be asked.
     other = good.with_name("other.csv")
     other.write_text(BASE + ",0.2,0.3,0.5\n")
-    _choose(page, other)
+    tab.choose(other)
     page.get_by_role("button", name="Leave out the rows").click()
     tab.at("Overview")
     page.locator(".st-key-calviz-bar", has_text="other.csv").wait_for()
@@ -86,11 +80,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
 def test_after_a_file_is_read_by_keys_enter_leads_to_its_verdict(view, good):
     tab = view().open("/data")
     page = tab.page
-    browse = page.locator("[data-testid=stFileUploaderDropzone] button").first
-    tab.settle()  # a button that is drawn again between the focus and the key would not see it
-    with page.expect_file_chooser() as chooser:
-        browse.press("Enter")
-    chooser.value.set_files(str(good))
+    tab.choose(good, key="Enter")
     tab.expect("4 rows, 3 classes (cat, dog, fox)")
     page.wait_for_function("document.activeElement.innerText.includes('See the verdict')")
     tab.settle()
@@ -107,11 +97,7 @@ def test_a_file_that_asks_is_answered_by_keys_and_its_verdict_follows(view, tmp_
     file.write_text("\n".join(["label,score", *map(",".join, rows)]))
     tab = view().open("/data")
     page = tab.page
-    browse = page.locator("[data-testid=stFileUploaderDropzone] button").first
-    tab.settle()
-    with page.expect_file_chooser() as chooser:
-        browse.press("Enter")
-    chooser.value.set_files(str(file))
+    tab.choose(file, key="Enter")
     tab.expect("2 questions about asks.csv")
     tab.settle()
     page.wait_for_function("document.activeElement.tagName === 'H1'")
@@ -126,7 +112,7 @@ def test_a_file_that_asks_is_answered_by_keys_and_its_verdict_follows(view, tmp_
     for _ in range(2):
         page.keyboard.press("Tab")
     page.wait_for_function("document.activeElement.innerText.includes('Read it with these')")
-    tab.settle()  # as above
+    tab.settle()  # a button that is drawn again between the focus and the key would not see it
     page.keyboard.press("Enter")
     tab.at("Overview")
     page.locator(".st-key-calviz-bar", has_text="asks.csv").wait_for()
@@ -140,7 +126,7 @@ def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(v
     path.write_text(f"{names},kind,sort\n{rows}\n")
     tab = view(width=390, height=844).open("/data")
     page = tab.page
-    _choose(page, path)
+    tab.choose(path)
     tab.expect("12 of 42 columns").settle()
     # The page itself does not scroll sideways.
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -160,7 +146,7 @@ def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(v
 
 def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     tab = view().open("/data")
-    _choose(tab.page, good)
+    tab.choose(good)
     tab.expect("4 rows, 3 classes")
     tab.page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
     digest = re.search(r"data=([0-9a-f]{16})", tab.page.url)[1]
@@ -192,7 +178,7 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     other.expect("This link needs its file").expect("ask whoever sent it which one was open")
     other.open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}&file=mine.csv")
     other.expect("Open mine.csv: this link is about it.")
-    _choose(other.page, good)
+    other.choose(good)
     other.at("Diagnose", "Reliability").expect("Bins 4").expect("View class")
 
 
