@@ -649,7 +649,7 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"none; needs at least [\d,]+ more", table.loc["chess", "from"])
+    assert re.fullmatch(r"none; needs ≥ [\d,]+ more", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 

@@ -319,6 +319,13 @@ def test_before_and_after_show_the_classes_as_their_page_does():
         one, two = (chart["layout"] for chart in charts)
         assert one[name]["range"] == two[name]["range"]
         assert [one["height"], one["margin"]] == [two["height"], two["margin"]]
+        assert "Of 300 evaluation rows" in text_of(app)
+        if view == "classes":
+            first, second = (
+                [name.split("  ")[0] for name in layout["yaxis"]["ticktext"]]
+                for layout in (one, two)
+            )
+            assert first == second
 
 
 @pytest.mark.slow
