@@ -42,7 +42,7 @@ from calviz.verdicts.sentence import of_all_rows
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
 #: Width of a panel in pixels; two fit in a row, on a usual page too.
-PANEL = 366
+PANEL = 350
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
 #: The setting that chooses how the probability of a hit is estimated.

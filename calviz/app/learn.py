@@ -20,7 +20,7 @@ from calviz.report import reference
 from calviz.report.reference import GLOSSARY, LIMITS, QUESTIONS, SOURCES, LearnEntry, entries
 
 #: Rows of each model, the seed, and height and width of a panel in pixels, of which three fit on a tablet.
-_ROWS, _SEED, _HEIGHT, _WIDTH = 4_000, 0, 260, 240
+_ROWS, _SEED, _HEIGHT, _WIDTH = 4_000, 0, 260, 230
 #: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
 _MODELS = (
     ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
