@@ -94,6 +94,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         most=420,
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
+            column: st.column_config.Column(pinned=True),
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),

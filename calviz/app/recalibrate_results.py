@@ -421,8 +421,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     kinds = {"cumulative": {"panels": ["a"]}, "map": {}, "risk": {}}
     options = kinds.get(view, {"like": figures[0]})  # classes, in the same order
     drawings = [screen.plotted(f, width=screen.page_width() or HALF, **options) for f in figures]
-    if len(drawings) > 1:
-        screen.share_axes(drawings)
+    screen.share_axes(drawings)
     with st.container(horizontal=True, gap="medium"):
         for (key, name), figure, drawing in zip(both.items(), figures, drawings, strict=True):
             with st.container(width=HALF):
