@@ -41,10 +41,8 @@ from calviz.verdicts.sentence import of_all_rows
 
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
-#: Width of a panel in pixels; two fit in a row on a large screen.
-PANEL = 472
-#: Of panels in a row of three, which has less room on a small page.
-THIRD = 390
+#: Width of a panel in pixels; two fit in a row, on a usual page too.
+PANEL = 350
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
 #: The setting that chooses how the probability of a hit is estimated.
@@ -167,8 +165,8 @@ def cumulative(chosen: Settings) -> None:
             evaluation, keys if pinned else keys[1:], verdict=verdict, pinned=pinned
         )
         rows_shown.draw_selection(chosen, rows=False)
-        _panels(("a", "gap"), figure, chosen)
         bar.draw_other_view(chosen)
+        _panels(("a", "gap"), figure, chosen)
 
     key = "below-sums"
     sections = {
@@ -196,7 +194,7 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
         places = st.columns(2, gap="medium")
     else:
         row = st.container(horizontal=True, gap="medium")
-        places = [row.container(width=THIRD) for _ in panels]
+        places = [row.container(width=PANEL) for _ in panels]
     # Where two fill a wide page, their legends have room, and both are of one size.
     usual = None if len(panels) == 2 and screen.wider() else PANEL
     width, ends = screen.page_width() or usual, selection.score_range(chosen)

@@ -101,8 +101,8 @@ def overview(chosen: Settings) -> None:
             reading_panel.draw_offers(chosen.entry, of="time_column")
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
-    with navigation.boundary():
         bar.draw_other_view(chosen, session.other_view(chosen))
+    with navigation.boundary():
         rows_shown.draw_selection(chosen)
     say_fix()
 

@@ -78,10 +78,10 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     score, hit = words.score_and_hit(sample.reduction)
     frame: dict[str, Sequence[object]] = {
         column: [shorten(s.where[0][1], 40) or "missing" for s in levels.slices.slices],
-        "the score is": [levels.word(s) for s in levels.slices.slices],
         "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices],
         "kept": [c.kept for c in levels.choices],
         _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
+        "the score is": [levels.word(s) for s in levels.slices.slices],
         "rows": [s.rows for s in levels.slices.slices],
         "score": percent_numbers(s.score for s in levels.slices.slices),
         "hits": percent_numbers(s.hits for s in levels.slices.slices),
@@ -94,6 +94,7 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         most=420,
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
+            column: st.column_config.Column(pinned=True),
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
             "score": st.column_config.NumberColumn(score, format="%.1f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),

@@ -51,7 +51,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     st.session_state[_FIRST] = first
     _say_bad_link(first)
     roc = _roc(before)
-    label = f"Act where the probability of '{md(shorten(name, 40))}' is at least"
+    label = f"Act from this probability of '{md(shorten(name, 40))}' on"
     scores, limits = roc.cutoff[:0:-1].tolist(), Interval(LEAST, 1 - LEAST)
     begins = "Begins with the share of positives if below 20 % or above 80 %, else with 0.5."
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):

@@ -19,8 +19,8 @@ from calviz.figures.reliability import Reliability
 from calviz.report import reference
 from calviz.report.reference import GLOSSARY, LIMITS, QUESTIONS, SOURCES, LearnEntry, entries
 
-#: Rows of each model, the seed, and the height of a panel in pixels.
-_ROWS, _SEED, _HEIGHT = 4_000, 0, 260
+#: Rows of each model, the seed, and height and width of a panel in pixels, of which three fit on a tablet.
+_ROWS, _SEED, _HEIGHT, _WIDTH = 4_000, 0, 260, 230
 #: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
 _MODELS = (
     ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
@@ -37,7 +37,7 @@ def draw_three_models() -> None:
     )
     with st.container(horizontal=True, gap="medium"):
         for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
-            with st.container(width=screen.page_width() or "stretch", gap="xsmall"):
+            with st.container(width=_WIDTH, gap="xsmall"):
                 st.markdown(f"**{name}**")
                 drawing = figure.plot_small(theme=screen.theme(), height=_HEIGHT)
                 screen.chart(

@@ -688,10 +688,9 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
                 offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
     if files.no_snippet:
         st.caption(md(capitalised(files.no_snippet), 500))
-    settings = session.current()
     st.caption("For new predictions of the same model, in a terminal:")
-    map_file = shlex.quote(f"{stem}-map.json")
     st.code(
-        f"python -m calviz apply NEW_FILE --map {map_file} --out calibrated{suffix} {read_alike(settings)}".rstrip(),
+        f"python -m calviz apply NEW_FILE --map {shlex.quote(f'{stem}-map.json')} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),
         language="bash",
+        wrap_lines=True,
     )

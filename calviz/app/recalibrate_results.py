@@ -358,7 +358,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
     """Draw reliability diagrams on one scale, and all as a table: of the uncalibrated model, a method and the best others or, if asked for, of all."""
     lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
     shown = [m for m in methods_by_rank(outcome, lead) if m.ok]
-    if len(shown) > _FEW and not st.toggle(f"All {len(shown)}", key="all-diagrams"):
+    if len(shown) > _FEW and not st.toggle(f"All {len(shown)} diagrams", key="all-diagrams"):
         shown = sorted(shown, key=lambda m: m.key not in (UNCALIBRATED, method))[:_FEW]
     figures = {m.label: figure_after(outcome, m.key, "reliability", settings) for m in shown}
     exact, (first, *others) = "exact " * settings.whole.alike, figures.values()
@@ -394,22 +394,21 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     label = outcome.comparison[method].label
     view = session.choose_one("Look at", VIEWS, key=LOOK_AT)
     outcome = outcome.in_slice(method)
+    judged = outcome.rows.evaluation
+    fitted = "no map was fitted."
+    if outcome.rows.in_sample:
+        fitted = "the maps were fitted: they look better than they are."
+    rows = counted(judged.rows, "evaluation row")
+    st.caption(f"Of {rows} ({md(judged.how)}), on which {fitted}")
     if view == "reliability":
-        before, then = (
-            figure_after(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
-        )
-        judged = outcome.rows.evaluation
-        fitted = "no map was fitted."
-        if outcome.rows.in_sample:
-            fitted = "the maps were fitted: they look better than they are."
-        rows = f"{counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
-        st.caption(f"Both are of the {rows}, on which {fitted}")
+        before, then = (figure_after(outcome, m, view, settings) for m in (UNCALIBRATED, method))
         screen.draw_before_and_after(before, then, key="recalibrate.both", name=label, pair=True)
         return
-    both = {UNCALIBRATED: "Uncalibrated", method: label}
+    # Short names, so that both pictures stand in line.
+    both = {UNCALIBRATED: "Before", method: "After"}
     if view == "map":
         st.caption("Dashed: no change. Circles: what was observed, where a map should lead.")
-        del both[UNCALIBRATED]
+        both = {method: label}
     try:
         if view == "classes":
             if (class_errors := find_class_views(settings)) is None:
@@ -419,10 +418,10 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     except CalvizError as reason:
         st.info(md(reason, 500))
         return
-    options = {"panels": ["a"]} if view == "cumulative" else {}
+    kinds = {"cumulative": {"panels": ["a"]}, "map": {}, "risk": {}}
+    options = kinds.get(view, {"like": figures[0]})  # classes, in the same order
     drawings = [screen.plotted(f, width=screen.page_width() or HALF, **options) for f in figures]
-    if len(drawings) > 1:
-        screen.share_axes(drawings)
+    screen.share_axes(drawings)
     with st.container(horizontal=True, gap="medium"):
         for (key, name), figure, drawing in zip(both.items(), figures, drawings, strict=True):
             with st.container(width=HALF):
@@ -470,7 +469,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     numbers = ["score before", "score", *after.numbers]
     first = f"the first {ROWS_SHOWN} of " if after.n > ROWS_SHOWN else ""
     st.caption(
-        f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+        f"{capitalised(md(name_after(outcome.comparison[method].label)))}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
     )
     screen.table(
         frame,
@@ -528,7 +527,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
     more = {"model": model} if model else {}
     reading = Reading("", open_files.changed_options(options) | more).in_shell()
     command = f"python -m calviz expected {shlex.quote(file.title)} --map MAP.json {reading}"
-    st.code(command.rstrip(), language="bash")
+    st.code(command.rstrip(), language="bash", wrap_lines=True)
 
 
 @st.cache_resource(scope="session", max_entries=1, show_spinner="Calibrating …")

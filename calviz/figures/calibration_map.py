@@ -157,7 +157,7 @@ class CalibrationMap(Figure):
         kind = ", with a range where rows of equal score get different scores"
         kind = "" if self.is_function else kind
         return (
-            f"Calibration map of {words.shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
+            f"Calibration map: {words.shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
             f"({points(two - one)} points)." + ("" if self.dip is None else f" {self.falls()}.")
         )

@@ -298,6 +298,7 @@ class ClassBars(SampleFigure):
         order: Order = "beyond",
         most: int = 20,
         selected: int | None = None,
+        like: ClassBars | None = None,
         beside: Sequence[Overlay[FloatArray]] = (),
         **page: Unpack[Page],
     ) -> Drawing:
@@ -312,6 +313,8 @@ class ClassBars(SampleFigure):
             With many classes, number of bars.
         selected : int, optional
             Index of a class to highlight.
+        like : ClassBars, optional
+            The same classes of another state, whose order and places are taken.
         beside : sequence of Overlay
             Errors of all classes in another state, shape (K,) each; nan where there is none.
         **page
@@ -323,7 +326,11 @@ class ClassBars(SampleFigure):
             Bars and points carry the index of their class as ``customdata``.
         """
         sheet, whole = self.sheet(**page), [0.0, 1.0]
-        bars = _Bars(self, sheet, self.shown(order, most), beside)
+        first = like or self
+        classes = first.class_index[first.shown(order, most)]
+        more = np.setdiff1d(self.class_index, first.class_index)
+        y, shown = np.nonzero(np.append(classes, more)[:, None] == self.class_index)
+        bars = _Bars(self, sheet, shown, y.astype(np.float64), beside)
         traces, labels = [*bars.traces(), *bars.others()], list[Trace]()
         inner, titles = bars.height, 24 if bars.cut else 0
         if not bars.cut:
@@ -337,7 +344,7 @@ class ClassBars(SampleFigure):
             else:
                 axes = bars.axes([0.0, 0.56], whole) | bars.curve_axes([0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
-            text = f"<b>The first {bars.shown.size}</b>"
+            text = f"<b>The {'first' if first is self else 'same'} {shown.size}</b>"
             labels = [marks.heading(text, sheet.palette, ("x domain", "y domain"))]
             text = f"<b>All {ranked.size:,} classes</b> by the error (points)"
             labels.append(marks.heading(text, sheet.palette, ("x2 domain", "y2 domain")))
@@ -437,11 +444,12 @@ LEGEND: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class _Bars:
-    """One bar per shown class, the first at the top."""
+    """One bar per shown class, at `y` from the top down, shape (S,)."""
 
     figure: ClassBars
     sheet: Sheet
     shown: IntArray
+    y: FloatArray
     beside: Sequence[Overlay[FloatArray]]
 
     @cached_property
@@ -459,11 +467,6 @@ class _Bars:
     @property
     def cut(self) -> bool:
         return self.shown.size < self.figure.value.size
-
-    @cached_property
-    def y(self) -> FloatArray:
-        """Positions from the top down, shape (S,)."""
-        return np.arange(self.shown.size, dtype=np.float64)
 
     @property
     def height(self) -> int:

@@ -125,7 +125,7 @@ class ReferralChoice:
         """What more rows would do, where no threshold can be shown, in a cell; `Levels.guarantee` says what it means."""
         if self.more_rows in (None, math.inf):
             return "none" if self.more_rows else "none yet"
-        return f"none; needs at least {risk_tests.rough_rows(self.more_rows)} more"
+        return f"none; needs ≥ {risk_tests.rough_rows(self.more_rows)} more"
 
 
 @figure(

@@ -646,10 +646,12 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     app = app.open("risk_coverage")
     app = quiet(app.slider(key="trust-errors").set_value(10).run())
     table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
+    # The threshold is beside the name, where a phone shows it.
+    assert [*table][:4] == ["from", "kept", "right of the kept", "the score is"]
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"none; needs at least [\d,]+ more", table.loc["chess", "from"])
+    assert re.fullmatch(r"none; needs ≥ [\d,]+ more", table.loc["chess", "from"])
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
 

@@ -313,12 +313,21 @@ def test_before_and_after_show_the_classes_as_their_page_does():
     assert shown["x"] == next(t for t in before["data"] if t["name"] == "95 % interval")["x"]
     app.segmented_control(key="classes_by").set_value("true-class").run()
     assert "Rows of each true class" in text_of(quiet(app))
+    app.segmented_control(key="before-after").set_value("map").run()
+    assert "Calibration map: Temperature scaling, 300 rows" in text_of(app)
     for view, name in (("classes", "xaxis"), ("risk", "yaxis"), ("cumulative", "yaxis")):
         app.segmented_control(key="before-after").set_value(view).run()
         charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")[-2:]]
         one, two = (chart["layout"] for chart in charts)
         assert one[name]["range"] == two[name]["range"]
         assert [one["height"], one["margin"]] == [two["height"], two["margin"]]
+        assert "Of 300 evaluation rows" in text_of(app)
+        if view == "classes":
+            first, second = (
+                [name.split("  ")[0] for name in layout["yaxis"]["ticktext"]]
+                for layout in (one, two)
+            )
+            assert first == second
 
 
 @pytest.mark.slow

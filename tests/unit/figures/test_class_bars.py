@@ -231,6 +231,40 @@ def test_the_reason_why_no_class_is_judged_is_true(data, options, why):
     )
 
 
+def drawn_at(picture):
+    """The height of each class that has a bar."""
+    bars = [t for t in picture.data if t.type == "bar" and t.customdata is not None]
+    return {int(c): float(y) for t in bars for c, y in zip(t.customdata, t.y, strict=True)}
+
+
+@pytest.mark.parametrize("k", [6, 60])
+def test_classes_of_another_state_keep_its_order_and_places(k):
+    before = ClassBars.compute(classes(900, k, sharpen=2), resamples=20)
+    after = ClassBars.compute(classes(900, k, sharpen=0.7), resamples=20)
+    assert after.class_index[after.shown()].tolist() != before.class_index[before.shown()].tolist()
+    first, second = drawn_at(before.plot()), drawn_at(after.plot(like=before))
+    assert second == {c: y for c, y in first.items() if c in after.class_index}
+    text = str(after.plot(like=before).layout.annotations)
+    assert ("The same 20" in text) == (k == 60)
+
+
+def test_a_class_of_one_state_alone_keeps_its_place_or_follows_the_others():
+    def predicted(columns):
+        probs = np.full((40, 3), 0.1)
+        probs[np.arange(40), columns] = 0.8
+        data = calviz.Predictions(probs=probs, labels=np.arange(40) % 3)
+        return ClassBars.compute(data, mode="predicted-class")
+
+    before, after = predicted(np.arange(40) % 2), predicted(1 + np.arange(40) % 2)
+    first, second = (
+        drawn_at(before.plot(order="class")),
+        drawn_at(after.plot(order="class", like=before)),
+    )
+    assert first == {0: 0, 1: 1}
+    assert second == {1: 1, 2: 2}
+    assert after.plot(like=before).layout.yaxis.range == (2.6, -0.6)
+
+
 @pytest.mark.parametrize("order", ["value", "beyond", "class"])
 def test_orders(order):
     figure = ClassBars.compute(classes(600, 60, sharpen=2), resamples=200)
