@@ -29,6 +29,7 @@ from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
 from calviz.sample.sample import MIN_ROWS, dataset_of, event_sums, on_days
+from calviz.sample.slices import usual_slices
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -145,7 +146,8 @@ def _draw_next(chosen: Settings, judged: Verdict) -> Callable[[], None]:
             alone, rule = bool(judged.off_alone), _worst_rows(chosen)
             steps.append(("See the rows", "reliability", alone, rule))
         if judged.off_alone or judged.elsewhere:
-            others = selection.OtherRows(judged.off_where)
+            found = usual_slices(chosen.sample)
+            others = selection.OtherRows.than([s.where for s in found.named] if found else [])
             steps.append(("See the other rows", "reliability", False, others))
         for step in sorted(steps, key=lambda step: True not in step[2:]):
             _button(*step)

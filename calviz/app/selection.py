@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
@@ -32,6 +32,7 @@ from calviz.sample.sample import (
     is_predicted,
     predicted_classes,
     predicted_words,
+    rows_outside,
     rows_where,
     where_words,
 )
@@ -221,17 +222,28 @@ class SliceRule(SelectionRule):
 
 @dataclass(frozen=True)
 class OtherRows(SliceRule):
-    """All rows but those of a slice."""
+    """All rows but those of some slices, of which `where` has the conditions one after the other, with `APART` between them."""
 
     code = "others"
+    APART: ClassVar = ("", "")
+
+    @classmethod
+    def than(cls, wheres: Sequence[Where]) -> Self:
+        """The rows outside these slices."""
+        return cls(tuple(chain(*((*where, cls.APART) for where in wheres)))[:-1])
+
+    def _slices(self) -> list[Where]:
+        parts = groupby(self.where, key=self.APART.__ne__)
+        return [tuple(part) for is_slice, part in parts if is_slice]
 
     def words(self, sample: Sample) -> str:
-        """The condition, denied."""
-        return f"all rows but those {super().words(sample)}"
+        """The conditions, denied."""
+        each = (where_words(where, _NAME_LENGTH) for where in self._slices())
+        return f"all rows but those where {' or '.join(each)}"
 
     def mask(self, sample: Sample) -> BoolArray:
-        """Rows where the condition does not hold."""
-        return ~super().mask(sample)
+        """Rows where none of the conditions hold."""
+        return rows_outside(sample.data, self._slices())
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,8 @@ def where_to_look(evaluation: Evaluation) -> list[Finding]:
     if verdict.names_worst:
         said.add(worst_bin)
     named = verdict.off_where in (verdict.changed_where, verdict.named_where)
-    if verdict.elsewhere or (named and verdict.slices_off == 1):
+    # The headline has named one of several.
+    if verdict.others_off or (named and verdict.slices_off == 1):
         said.update(c.run for c in CHECKS if c.about == "slices")
     if verdict.off_alone:
         # On the other rows nothing is found, so that bins, classes and slices are off by these rows.

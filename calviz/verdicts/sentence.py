@@ -507,7 +507,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     if verdict.off_alone:
         verdict = replace(verdict, worst=None, beyond_noise=False, direction="off")
     if verdict.elsewhere:
-        verdict, also = replace(verdict, worst=None), f"; other rows: {verdict.elsewhere}"
+        verdict, also = replace(verdict, worst=None), f"{also}; other rows: {verdict.elsewhere}"
     s = _Sentences(
         verdict,
         reduction,

@@ -22,6 +22,7 @@ from calviz.app.selection import (
     CellRule,
     Covered,
     Labelled,
+    OtherRows,
     Predicted,
     SliceRule,
     decode_rule,
@@ -402,12 +403,14 @@ def test_days_count_as_clusters_or_each_row_by_itself_and_back():
 
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
+WHERES = st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)
 RULES = st.one_of(
     st.builds(lambda a, b: Bins(min(a, b), max(a, b)), st.integers(0, 999), st.integers(0, 999)),
     st.builds(Predicted, NAMES),
     st.builds(Labelled, NAMES),
     st.builds(CellRule, NAMES, NAMES),
-    st.builds(SliceRule, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
+    st.builds(SliceRule, WHERES),
+    st.builds(OtherRows.than, st.lists(WHERES, min_size=1, max_size=3)),
     st.builds(
         Covered,
         st.sampled_from(["kept", "referred"]),
@@ -451,6 +454,8 @@ def _sample():
         (Labelled("dog"), [1, 2]),
         (CellRule("dog", "cat"), [1]),
         (SliceRule((("place", "s"),)), [2, 3]),
+        (OtherRows.than([(("place", "s"),)]), [0, 1, 4]),
+        (OtherRows.than([(("place", "s"),), (("place", "n"),)]), []),
         (Covered("kept", "confidence", 40), [1, 3]),
         (Covered("referred", "margin", 40), [0, 2, 4]),
         (Covered("kept", "confidence", 67, ("cat",)), [0, 1]),  # of rows 0, 1 and 4

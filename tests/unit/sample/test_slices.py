@@ -926,6 +926,26 @@ def test_where_a_slice_stays_off_after_a_map_is_said():
     )
 
 
+def test_a_slice_that_a_map_takes_off_is_said_beside_what_stays_off():
+    before = one_region(np.random.default_rng(9), off=1.0).data
+    p, region = before.probs[:, 1], before.groups["region"]
+    inside, other = region.mask("0"), region.mask("1")
+    # A map that corrects half of the fault, and moves a region that was right.
+    moved = expit(np.log(p / (1 - p)) + 0.5 * inside + 1.2 * other)
+    after = replace(before, probs=np.stack([1 - moved, moved], axis=1))
+    low = f"{100 * (before.labels - moved)[inside].mean():.1f}"
+    stays = f"Where region = 0, scores stay off: about {low} points too low."
+    assert still_off_words(before, after) == stays
+    said = still_off_words(before, after, most=None)
+    taken = re.search(
+        r"Where region = 1, scores are then off: about ([\d.]+) points too high\.", said
+    )
+    assert float(taken[1]) == pytest.approx(100 * (moved - before.labels)[other].mean(), abs=1.5)
+    assert stays in said
+    # Of the slice that has a map of its own, that map's sentence tells.
+    assert still_off_words(before, after, (), None, (("region", "0"),)) == taken[0]
+
+
 def test_the_largest_move_of_rows_that_were_not_off_is_told():
     sample = one_region(np.random.default_rng(9), off=1.2)
     before, region = sample.data, sample.data.groups["region"]

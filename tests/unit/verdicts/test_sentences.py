@@ -30,6 +30,7 @@ from calviz.verdicts.analysis import evaluate, findings_of
 from calviz.verdicts.data_checks import classes_off, of_what, one_vs_rest, ranges_of
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
+from calviz.verdicts.miscalibration_checks import where_to_look
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
 from calviz.verdicts.sentence import explained, judged, of_all_rows
 from tests.inputs.simulated import draw_labels
@@ -987,3 +988,21 @@ def _halved(rng: np.random.Generator) -> calviz.Predictions:
     return calviz.Predictions(
         probs=probs / probs.sum(axis=1, keepdims=True), labels=labels, class_names=names
     )
+
+
+def test_the_second_of_two_slices_is_named_beside_the_one_in_the_headline():
+    rng = np.random.default_rng(0)
+    score, region = rng.uniform(0.2, 0.6, 6_000), rng.choice(list("abcdefghij"), 6_000)
+    truth = score + 0.3 * (region == "c") + 0.15 * (region == "d")
+    data = calviz.Predictions(
+        probs=score, labels=rng.random(6_000) < truth, groups={"region": region}
+    )
+    sample = Sample(data, "positive")
+    v = judged(sample)
+    assert v.headline.startswith("Off in 2 slices, most clearly where region = c: about ")
+    assert v.headline.endswith("; other rows: no miscalibration found")
+    (also,) = (f.short for f in where_to_look(calviz.evaluate(sample, findings=True)))
+    assert re.fullmatch(r"Also off: region = d: about 1\d\.\d points too low", also)
+    # In plain words, too: what is said of the other rows is not true of these.
+    said = explained(sample, v)[2]
+    assert said.endswith(f"; a{also[1:]}; other rows: no miscalibration found.")
