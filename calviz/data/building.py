@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -43,8 +43,11 @@ class _Builder:
         self, table: Table, layout: ColumnRoles, options: ReadingOptions, name: str
     ) -> None:
         self.table, self.layout, self.options, self.name = table, layout, options, name
-        #: What a probability of 1 is in the file, before a repair.
-        self.whole = 100 if "percent" in options.repair else 1
+        #: The columns that a division of percentages leaves alone.
+        self.fractions = set[str]()
+        if "percent" in options.repair:
+            beside = options.beside_in(table) if isinstance(options, ReadingForMap) else ()
+            self.fractions = layout.fractions_beside_percentages(table, beside)
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.repairs: list[str] = []
@@ -183,7 +186,9 @@ class _Builder:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
         self.own[model] = self._as_they_are(scores)
-        problem = roles.Problem(self.table, scores, array, rows, self.whole > 1, self.arrays)
+        problem = roles.Problem(
+            self.table, scores, array, rows, self._whole(scores.columns) > 1, self.arrays
+        )
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {
@@ -224,24 +229,26 @@ class _Builder:
         self.notices.append(Notice.SCORE_COLUMNS.finding("warning" if problem else "info", text))
         return {} if problem or scores.kind == "logits" else {"logits": logits}
 
+    def _whole(self, columns: Iterable[str]) -> int:
+        """What a probability of 1 is in these columns, before a repair."""
+        return 100 if "percent" in self.options.repair and self.fractions.isdisjoint(columns) else 1
+
     def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
-        options, repairs = self.options, self.options.repair
+        repairs = self.options.repair
         if "softmax" in repairs or "sigmoid" in repairs:
             word = "sigmoid" if scores.width == 1 else "softmax"
             self._note_repair(f"{word}: the scores were read as logits")
             scores = replace(scores, kind="logits")
-        beside = options.beside_in(self.table) if isinstance(options, ReadingForMap) else ()
         # Cells with a percent sign have been divided where they were read.
         divided = {c.name for c in self.table.columns if c.note == file_format.IN_PERCENT}
-        divided |= (fractions := self.layout.fractions_beside_percentages(self.table, beside))
-        by = np.array([1 if name in divided else 100 for name in scores.columns])
-        if "percent" in repairs and scores.kind == "probabilities" and by.max() > 1:
+        by = np.array([1 if name in divided else self._whole((name,)) for name in scores.columns])
+        if scores.kind == "probabilities" and by.max() > 1:
             for rows in row_blocks(array):
                 # To the digits of the file, which a division may miss by the last bit.
                 exact = np.divide(array[rows], by, dtype=np.float64)
                 near = np.round(exact, 15)
                 array[rows] = np.where(abs(near - exact) <= np.spacing(exact), near, exact)
-            of = f" of '{span(scores.columns)}'" if fractions else ""
+            of = f" of '{span(scores.columns)}'" if self.fractions else ""
             self._note_repair(f"percent: the scores{of} were divided by 100")
         if "renormalise" in repairs and scores.kind == "probabilities" and scores.width > 1:
             array, said = roles.normalised(array)
@@ -342,9 +349,9 @@ class _Builder:
             happened = np.where(np.isnan(amounts), -1, amounts > 0).astype(np.int32)
             return labels.Labels(happened, "0 or above", names or ("0", "above 0"))
         if "others-no" in self.options.repair and k == len(names) == 2:
-            text = f"all labels in '{short(layout.label)}' but '{short(names[1])}' are no event"
+            found, text = labels.one_of_several(values, names, layout.label)
             self._note_repair(f"others-no: {text}")
-            return labels.one_of_several(values, names)
+            return found
         given, by_ids = bool(names), ""
         if not names:
             names = first.class_names
@@ -462,10 +469,11 @@ class _Builder:
             if drops or no_class.any():
                 blank[j] = np.isnan(array).any(axis=1) & (no_class | drops)
             if "drop-outside" in asked:
-                off = roles.outside(array, self.whole)
+                whole = self._whole(layout.scores[j].columns if layout.scores else ())
+                off = roles.outside(array, whole)
                 odd[j] = off & roles.are_few(off)
                 if "renormalise" not in asked:
-                    off = roles.off_sum(array, self.whole) & ~odd[j]
+                    off = roles.off_sum(array, whole) & ~odd[j]
                     odd[j] |= off & roles.are_few(off)
         missing = (no_label | unread | blank.any(axis=0)) & ~no_class
         if (keep := ~(missing | no_class | odd.any(axis=0))).all():
@@ -551,7 +559,9 @@ class _Builder:
                     _, array = self._repaired(
                         scores, score[:, None] if rows is None else score[rows, None]
                     )
-                problem = roles.Problem(self.table, scores, array, rows, self.whole > 1)
+                problem = roles.Problem(
+                    self.table, scores, array, rows, self._whole(scores.columns) > 1
+                )
                 raise problem.explain(error) from None
             vars(predictions)["file_rows"] = self._file_rows(predictions.n, rows)
             return predictions

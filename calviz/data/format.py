@@ -52,7 +52,7 @@ REPAIRS: Mapping[str, Repair] = {
         Repair("drop-units", "leave out the line of units below the header"),
         Repair("above-zero", "the event is an amount above 0"),
         Repair("blank-no", "a blank label is no event"),
-        Repair("others-no", "all labels but one are no event"),
+        Repair("others-no", "all labels but one are no event, or are the event"),
         Repair("join-spellings", "read class names that differ by case and spaces only as one"),
         Repair("percent", "divide the values by 100"),
         Repair("softmax", "read the values as logits and take their softmax"),

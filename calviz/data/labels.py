@@ -130,11 +130,21 @@ def decode(
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
-def one_of_several(values: AnyArray | Factor, names: tuple[str, ...]) -> Labels:
-    """Return the labels where one of several, the second of `names`, is the event and the others are none."""
-    factor, event = Factor.of(values), class_key(names[1])
-    codes = [-1 if is_missing(t.strip()) else class_key(t) == event for t in factor.levels]
-    return Labels(np.array(codes, np.int32)[factor.codes], "one of several", names)
+def one_of_several(
+    values: AnyArray | Factor, names: tuple[str, ...], column: str
+) -> tuple[Labels, str]:
+    """Return the labels where one of several, the second of `names`, is the event, or the first is none and all others are; and which, in words."""
+    factor = Factor.of(values)
+    missing = np.array([is_missing(text.strip()) for text in factor.levels])
+    for name, is_event in ((names[1], True), (names[0], False)):
+        same = np.array([class_key(text) == class_key(name) for text in factor.levels])
+        if same.any():
+            codes = np.where(missing, -1, same == is_event).astype(np.int32)[factor.codes]
+            text = f"all labels in '{short(column)}' but '{short(name)}' are {'no' if is_event else 'the'} event"
+            return Labels(codes, "one of several", names), text
+    raise InputError(
+        f"no row has the label '{short(names[1])}' or '{short(names[0])}'", column=column
+    )
 
 
 #: A label of fewer rows, or of a smaller share of them, may be a mistake.
@@ -415,15 +425,21 @@ class _Decoder:
                 text = f"the probability of '{short(names[1])}'"
                 of_event = Reading(text, {"class_names": names})
                 readings.append(Reading.joined([of_event, *self._without(names)]))
-        told = {class_key(way.options["class_names"][1]) for way in readings}
-        may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
-        may_be = may_be and not any(map(event_of, pairs_of(self.counts)))
-        for key, text in self.spelled.items() if may_be else ():
-            # A label of few rows may be a mistake.
-            if key not in told and self.counts[key] >= max(_FEWEST, _MISTAKES * sum(self.rows)):
-                rest = {"class_names": (f"not {text}", text), "repair": ("others-no",)}
-                label = f"the probability of '{short(text)}': all others are no event"
-                readings.append(Reading(label, rest))
+        # A label of few rows may be a mistake.
+        least = max(_FEWEST, _MISTAKES * sum(self.rows))
+        frequent = [self.spelled[key] for key, n in self.counts.items() if n >= least]
+        may_be = single and len(frequent) > 2 and all(n is None for n in self.wholes)
+        if may_be:
+            # What keeps all rows comes first.
+            ways = [(f"'{short(t)}': all others are no event", f"not {t}", t) for t in frequent]
+            none = self.spelled[max(self.counts, key=lambda key: self.counts[key])]
+            ways.append((f"any but '{short(none)}'", none, f"not {none}"))
+            one_of = {"repair": ("others-no",)}
+            every = [
+                Reading(f"the probability of {t}", {"class_names": (*names,), **one_of})
+                for t, *names in ways
+            ]
+            readings = [*every, *readings][: max(len(every), _MOST_READINGS)]
         if not 0 < len(readings) <= _MOST_READINGS:
             return None
         if len(self.counts) == 2:

@@ -191,11 +191,22 @@ class ColumnRoles:
     def fractions_beside_percentages(self, table: Table, beside: Iterable[str]) -> set[str]:
         """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent; those `beside` are not read."""
         models = [*(s.columns for s in self.scores), *((name,) for name in beside)]
-        small = [names for names in models if all(table[n].in_unit for n in names)]
+        # A stray value makes no percentages.
+        small = [names for names in models if all(map(_mostly_in_unit, (table[n] for n in names)))]
         if len(small) == len(models):
             return set()
         headed = {c.name for c in table.columns if c.is_headed_in_percent}
         return {n for names in small if headed.isdisjoint(names) for n in names}
+
+
+#: So few values above 1 make no percentages of the others.
+_STRAYS = 0.01
+
+
+def _mostly_in_unit(column: Column) -> bool:
+    if column.in_unit or column.head.dtype.kind != "f":
+        return column.in_unit
+    return bool(np.mean(abs(column.head[~np.isnan(column.head)] - 0.5) > 0.5) < _STRAYS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -686,7 +697,7 @@ class Problem:
             if most == 100:
                 look, remedy, repairs = "percentages", f"divide by 100 and {remedy}", []
                 readings = [Reading(remedy, {"repair": ("percent", "drop-outside")})]
-            elif percent:
+            elif percent and odd.mean() > _STRAYS:
                 remedy = f"{remedy}, or divide all by 100"
                 repairs.append("percent")
             return self._refused(

@@ -582,7 +582,21 @@ def test_one_of_several_labels_may_be_the_event_of_one_score() -> None:
     with pytest.raises(InputError) as caught:
         loaded(columns, label="status", repair=("drop-missing",))
     found = {r.options["class_names"][1]: r.options for r in caught.value.readings}
-    assert {*found} == {"left", "graduated", "enrolled"}
+    assert {*found} == {"left", "graduated", "enrolled", "not left"}
+    # The commonest may be none, and all others the event.
+    turned = loaded(
+        columns, **found["not left"] | {"label": "status", "repair": ("others-no", "drop-missing")}
+    )
+    assert turned.first.class_names == ("left", "not left")
+    np.testing.assert_array_equal(turned.first.labels, 1 - np.delete(Y, 7))
+    assert any("all labels in 'status' but 'left' are the event" in t for t in turned.repairs_made)
+    with pytest.raises(InputError, match="no row has the label 'gone' or 'not gone'"):
+        loaded(
+            columns,
+            label="status",
+            class_names=("not gone", "gone"),
+            repair=("others-no", "drop-missing"),
+        )
     chosen = found["left"] | {"label": "status", "repair": ("others-no", "drop-missing")}
     read = loaded(columns, **chosen)
     data = read.first
@@ -590,6 +604,42 @@ def test_one_of_several_labels_may_be_the_event_of_one_score() -> None:
     assert data.class_names == ("not left", "left")
     np.testing.assert_array_equal(data.labels, np.delete(Y, 7))
     assert any("all labels in 'status' but 'left' are no event" in t for t in read.repairs_made)
+
+
+def test_labels_that_are_no_mistakes_may_each_be_the_event_before_rows_are_left_out() -> None:
+    n = np.arange(1_000)
+    outcome = np.where(n < 850, "discharged", np.where(n < 940, "ICU", "died"))
+    with pytest.raises(InputError) as caught:
+        loaded({"outcome": outcome, "score": np.random.default_rng(3).uniform(0, 1, 1_000)})
+    ways = [(way.options["class_names"], way.options["repair"]) for way in caught.value.readings]
+    assert ways[:4] == [
+        (("not discharged", "discharged"), ("others-no",)),
+        (("not ICU", "ICU"), ("others-no",)),
+        (("not died", "died"), ("others-no",)),
+        (("discharged", "not discharged"), ("others-no",)),
+    ]
+    assert {repair for _, repair in ways[4:]} == {("drop-labels",)}
+
+
+def test_a_stray_value_does_not_make_percentages_of_a_model_beside_one_in_percent() -> None:
+    rng = np.random.default_rng(1)
+    share, y = rng.uniform(0, 0.9, 2_000), rng.random(2_000) < 0.4
+    whole = np.round(100 * rng.uniform(0, 0.9, 2_000))
+    stray = np.where(np.arange(2_000) == 99, 4.0, share)
+    columns = {"label": y.astype(int), "risk_a": stray, "risk_b": whole}
+    models: dict[str, Any] = {"models": ("risk_a", "risk_b"), "repair": ("percent", "drop-outside")}
+    with pytest.raises(InputError) as caught:
+        loaded(columns, models=models["models"], repair=("percent",))
+    assert caught.value.row == 100
+    assert ", 4], outside [0, 1]: 1 of 2,000" in caught.value.what
+    assert [repair.key for repair in caught.value.repairs] == ["drop-outside"]
+    read = loaded(columns, **models)
+    assert any(
+        "percent: the scores of 'risk_b' were divided by 100" in t for t in read.repairs_made
+    )
+    first, second = (read.models[name].probs[:, 1] for name in ("a", "b"))
+    np.testing.assert_array_equal(first, np.delete(share, 99))
+    np.testing.assert_allclose(second, np.delete(whole, 99) / 100)
 
 
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
