@@ -1434,7 +1434,7 @@ def kept_rows(
     sample = Sample(data)
     curve = RiskCoverage.compute(sample, band=False)
     if risk is not None:
-        choice = curve.at_risk(risk, others=False) if share is None else curve.at_coverage(share)
+        choice = curve.at_risk(risk) if share is None else curve.at_coverage(share)
         most = risk
     else:
         choice = curve.at_coverage(share or 1.0)

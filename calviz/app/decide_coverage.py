@@ -141,8 +141,6 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if surely else ""
     say(choice.headline + where)
     above, picture = st.container(), st.container()
-    if rows is not settings:
-        st.caption(f"Curve and table are of the {counted(figure.n, 'row')} that check this.")
     rare = _of_event(settings, sample, method, say, above)
     lead = "After recalibration: " if result is not None else ""
     # The title says the rest.
@@ -231,6 +229,7 @@ def _slider(
     # Unless that is more than promised, the title has what the other rows show.
     seen = promised.kept if promised.refuted or promised.above or settings.predicted else None
     words, refused = replace(promised, wrong="", kept=seen).reading(), promised.refuted
+    words += f" Shares, curve and table are of the {counted(promised.judged.size, 'row')} left to check it."
     rows = settings
     if not np.array_equal(promised.judged, np.asarray(settings.row_numbers)):
         how = repr((settings.split, promised.fit.how, settings.predicted))
