@@ -210,10 +210,9 @@ def nearest_slice(sample: Sample) -> Iterator[Told]:
     near = nearest(found) if found and found.slices and found.slices[0].adjusted <= NEAR else ""
     if found and near and sample.once(collect_evidence).beyond_noise:
         one, of_near = found.slices[0], near.rpartition(" (adjusted ")[2]
-        judged = judging(sample, one.of_class)
-        others = slices(judged, [name for name, _ in one.where], against="rest").slices
+        others = slices(judging(sample, one.of_class), [c for c, _ in one.where], against="rest")
         near = f"Not clear that all rows are off alike: {found.place(one)[0]} is nearest to being off by itself (adjusted {of_near}"
-        near *= any(s.where == one.where and s.p_value <= NEAR for s in others)
+        near *= any(s.where == one.where and s.p_value <= NEAR for s in others.slices)
     if near:
         yield "info", near, near.rpartition(" (adjusted ")[0]
 

@@ -10,7 +10,6 @@ import calviz
 from benchmarks.claims import every_simulation, too_few
 from calviz.core.errors import OptionError
 from calviz.core.predictions import ConfidencePredictions
-from calviz.core.words import percent
 from calviz.sample.cutoff_and_grades import at_cutoff
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import estimate_of_rows, steps
@@ -338,7 +337,6 @@ def test_the_figure_agrees():
     )
     # What can be promised of new rows is less than what could be kept by the errors of these.
     assert figure.at_risk(0.08).coverage < result.value
-    assert "with none left to check it" in figure.at_risk(0.08).sentence
     assert math.isnan(figure.at_risk(0).accuracy) == (figure.at_risk(0).kept == 0)
 
 
