@@ -229,14 +229,13 @@ def _slider(
     # Unless that is more than promised, the title has what the other rows show.
     seen = promised.kept if promised.refuted or promised.above or settings.predicted else None
     words, refused = replace(promised, wrong="", kept=seen).reading(), promised.refuted
-    words += f" Shares, curve and table are of the {counted(promised.judged.size, 'row')} left to check it."
     rows = settings
     if not np.array_equal(promised.judged, np.asarray(settings.row_numbers)):
         how = repr((settings.split, promised.fit.how, settings.predicted))
         rows = replace(settings, split=promised.evaluation.split, checking=(how, promised.judged))
     return rows, lambda curve: replace(
         curve.at_threshold(at),
-        sentence=words,
+        sentence=f"{words} Shares, curve and table are of the {counted(promised.judged.size, 'row')} left to check it.",
         refused=refused,
         promise=curve.promise(at, allowed / 100),
         wrong=keep_units_together(promised.wrong),

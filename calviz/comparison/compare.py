@@ -448,8 +448,9 @@ class _Judging:
                     where, alone = beside[0].where, verdict.own_map(where_words(beside[0].where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
-                told = entry_specs.CHECKS["CAL030"].run(sample) if verdict.beyond_noise else ()
-                found["unclear"] = " ".join(text for _, text, *_ in told)
+                if verdict.beyond_noise and not verdict.slices_off:
+                    checks = (c.run for c in entry_specs.CHECKS if c.about == "slices")
+                    found["unclear"] = " ".join(told[1] for run in checks for told in run(sample))
                 if not where or beside or verdict.others_off:
                     return found, ()
                 with suppress(CalvizError):  # confidences have no losses

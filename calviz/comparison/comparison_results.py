@@ -354,7 +354,7 @@ class Comparison(Compared[MethodResult]):
     named : tuple of Slice
         As in `Plan`.
     unclear : str
-        That it may not be all rows that are off alike (CAL030), where the verdict finds them off.
+        That it may not be all rows that are off alike where the verdict finds them off, and no slice.
     moved : str
         That these are not those of the verdict; "" if they are.
     slice_options : mapping
