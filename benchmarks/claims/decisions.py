@@ -378,7 +378,7 @@ def kept_of_best(choice, case: str, target: float) -> float | None:
 
 def at_risk(make, n, target, rng):
     sample = Sample(make(n, rng).confidences(rng), resamples=1)
-    return RiskCoverage.compute(sample, band=False).at_risk(target, others=False)
+    return RiskCoverage.compute(sample, band=False).at_risk(target)
 
 
 def violated(choice, case, target) -> bool:
@@ -530,9 +530,7 @@ def of_classes(rng, *, n: int, target: float, halved: bool, **how: float) -> boo
     if halved:
         at = threshold(data, target, seed=int(rng.integers(2**31)), **of).threshold
     else:
-        choice = RiskCoverage.compute(data, band=False, resamples=1, **of).at_risk(
-            target, others=False
-        )
+        choice = RiskCoverage.compute(data, band=False, resamples=1, **of).at_risk(target)
         at = choice.threshold if choice.kept else None
     score, risk = risks_of_classes(**how)
     return at is not None and bool(risk[max(np.searchsorted(-score, -at) - 1, 0)] > target)

@@ -134,6 +134,19 @@ for case, setting in CALIBRATED.items():
         return any(nearest_slice(setting.draw(rng)))
 
     @simulation(
+        "slices",
+        "not clear that all rows are off, of rows that are off alike",
+        words(case, setting),
+        at_most=0.2,
+    )
+    def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+        sample = setting.draw(rng)
+        score = sample.scored.score
+        moved = 1 / (1 + np.exp(-(np.log(score / (1 - score)) + 0.2)))
+        off = sample.with_data(replace(sample.data, probs=moved))
+        return any(text.startswith("Not clear") for _, text, *_ in nearest_slice(off))
+
+    @simulation(
         "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05
     )
     def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
@@ -1434,7 +1447,7 @@ def kept_rows(
     sample = Sample(data)
     curve = RiskCoverage.compute(sample, band=False)
     if risk is not None:
-        choice = curve.at_risk(risk, others=False) if share is None else curve.at_coverage(share)
+        choice = curve.at_risk(risk) if share is None else curve.at_coverage(share)
         most = risk
     else:
         choice = curve.at_coverage(share or 1.0)

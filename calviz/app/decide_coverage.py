@@ -141,8 +141,6 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     where = f"; w{wrong[1:].split(' (95', 1)[0]}" if surely else ""
     say(choice.headline + where)
     above, picture = st.container(), st.container()
-    if rows is not settings:
-        st.caption(f"Curve and table are of the {counted(figure.n, 'row')} that check this.")
     rare = _of_event(settings, sample, method, say, above)
     lead = "After recalibration: " if result is not None else ""
     # The title says the rest.
@@ -237,7 +235,7 @@ def _slider(
         rows = replace(settings, split=promised.evaluation.split, checking=(how, promised.judged))
     return rows, lambda curve: replace(
         curve.at_threshold(at),
-        sentence=words,
+        sentence=f"{words} Shares, curve and table are of the {counted(promised.judged.size, 'row')} left to check it.",
         refused=refused,
         promise=curve.promise(at, allowed / 100),
         wrong=keep_units_together(promised.wrong),

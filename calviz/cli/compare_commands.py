@@ -47,7 +47,7 @@ def compare(
     ----------
     file : FILE
     methods : A,B,C
-        Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.
+        Keys of recalibrators (see 'calviz methods'), all, or suggested, which the app takes at first; first+second is a composition.
     metrics : A,B,C
         Only these metrics (see 'calviz metrics'), or all, which takes a while; by default those of the table, and in JSON all.
     refits : N
@@ -56,8 +56,8 @@ def compare(
     import calviz
     from calviz.cli.result_texts import print_comparison
 
-    every = methods == "all"
-    keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
+    of_set = methods in ("all", "suggested")
+    keys = tuple(RECALIBRATORS.keys() if of_set else (key.strip() for key in methods.split(",")))
     parameters = options.parse_parameters(option, keys)
     for key in keys:
         RECALIBRATORS[key]  # an unknown key is refused before the file is read
@@ -84,7 +84,7 @@ def compare(
     with naming(file):
         comparison = calviz.compare(
             data,
-            "all" if every else keys,
+            methods if of_set else keys,
             metrics=measured,
             reduction=reduction,
             bins=bins,

@@ -159,6 +159,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     caveat = (change_words(sample),) if change else ()
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
+        compared_words(comparison, data),
         *filter(None, [comparison.infinite]),
         RULE.format(method=_label(first), criterion=name, segments=_label(SEGMENTS)),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
@@ -220,6 +221,17 @@ def change_words(data: AnyData, *, split: str | None = None) -> str:
     if state is None or state.found is None:
         return ""
     return f"{state.headline}. {words.ENDED if state.found.days[1] else words.NOT_SINCE}"
+
+
+def compared_words(comparison: Comparison, data: Dataset) -> str:
+    """Say which methods were compared, of how many, and how to compare others."""
+    known = suggest(data, comparison.fit.rows)
+    possible = {*known.methods, *known.left_out}
+    count = sum(m.key in possible for m in comparison)
+    return (
+        f"Compared: {count} of the {len(possible)} methods for such data, of which {len(known.methods)} are suggested; Suggested or All in "
+        "the app, and --methods suggested or all, compare these, which may change the advice."
+    )
 
 
 def _why_none(comparison: Comparison) -> str:
@@ -514,6 +526,7 @@ def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]
     but = comparison.off_where if result.is_of_slice else ()
     sentences = (
         comparison.moved * result.is_of_slice,
+        "" if result.is_of_slice or columns else comparison.unclear,
         _in_slice(comparison, result.key, result.key)[0],
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"The map changes the predicted class of {of}." if result.predictions_changed else "",

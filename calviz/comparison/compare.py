@@ -122,8 +122,8 @@ def compare(
     ----------
     data : Predictions, ConfidencePredictions, Profile or RowSample
         A `RowSample`, of data that do not fit into memory, itself determines its fitting rows and evaluation rows.
-    methods : iterable of str or "all"
-        Keys of recalibrators; the uncalibrated model always comes first.
+    methods : iterable of str, "all" or "suggested"
+        Keys of recalibrators, or those that the app takes at first; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample, by_time
         Which are the fitting rows and the evaluation rows (see `calviz.comparison.fitting.Division`).
     metrics : iterable of str or "all", optional
@@ -181,6 +181,8 @@ def carry_out(
         plan, data = _on_sample(plan, data), data.data
     data = dataset_of(data)
     rows, reduction = plan.division.told(data), Reduction.of(plan.reduction, data)
+    if plan.methods == "suggested":
+        plan = replace(plan, methods=advice.suggest(data, rows.fit.rows).methods)
     if sample is not None:
         fit = replace(rows.fit, how=sample.how(0))
         rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
@@ -446,6 +448,9 @@ class _Judging:
                     where, alone = beside[0].where, verdict.own_map(where_words(beside[0].where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
+                if verdict.beyond_noise and not verdict.slices_off:
+                    checks = (c.run for c in entry_specs.CHECKS if c.about == "slices")
+                    found["unclear"] = " ".join(told[1] for run in checks for told in run(sample))
                 if not where or beside or verdict.others_off:
                     return found, ()
                 with suppress(CalvizError):  # confidences have no losses

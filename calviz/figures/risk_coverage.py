@@ -36,7 +36,7 @@ from calviz.sample.sample import (
     predicted_words,
     top_label_sums,
 )
-from calviz.sample.step_views import coverage_at, ranked, redrawn_steps, reweighted_steps
+from calviz.sample.step_views import ranked, redrawn_steps, reweighted_steps
 from calviz.sample.steps import Steps, make_steps
 
 RankedBy = Literal["confidence", "entropy", "margin"]
@@ -317,9 +317,7 @@ class RiskCoverage(SampleFigure):
         return self._choice(kept, threshold)
 
     @claim("threshold-risk")
-    def at_risk(
-        self, risk: float, *, confidence: float = risk_tests.CONFIDENCE, others: bool = True
-    ) -> ReferralChoice:
+    def at_risk(self, risk: float, *, confidence: float = risk_tests.CONFIDENCE) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
         Nothing is kept if that cannot be shown of any threshold (`calviz.sample.risk_tests`).
@@ -330,9 +328,6 @@ class RiskCoverage(SampleFigure):
             From 0 to 1.
         confidence : float
             Confidence that the error rate of new rows like these is at most `risk`.
-        others : bool
-            Whether the sentence also says what could be kept by the error rate of these rows alone, with the interval of that share,
-            which needs resampling.
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
@@ -342,14 +337,11 @@ class RiskCoverage(SampleFigure):
         tests = risk_tests.RiskTests.of(self.steps, value=value)
         safe = tests.safe(risk, confidence)
         more = None if safe.size else tests.rows_missing(risk, confidence)
-        # A share kept by the errors of these rows would contradict that more of them hardly help.
-        observed = self._observed_at(risk) if others and more != math.inf else ""
         sure = f"with {level_text(confidence)} confidence"
         if not safe.size:
             few = f"at most {percent(risk)} of the predictions{self._of} kept are wrong, {sure}"
-            tried = f"on all of {self._rows} here"
-            words = risk_tests.none_words(few, tried, self.n, more, risk)
-            return replace(self._nothing(f"{words}{observed}"), more_rows=more)
+            words = risk_tests.none_words(few, f"on all of {self._rows} here", self.n, more, risk)
+            return replace(self._nothing(words), more_rows=more)
         step = int(safe[0])
         limit = self._limit(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
@@ -357,7 +349,7 @@ class RiskCoverage(SampleFigure):
         missed = choice.missed and f" {choice.missed}."
         words = (
             f"Of the predictions{self._of} with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. Chosen on all of "
-            f"{self._rows} here: {kept} are kept, {percent(choice.risk)} of them wrong; {_referred_words(choice.referred)}.{missed}{observed}"
+            f"{self._rows} here, with none left to check it: {kept} are kept, {percent(choice.risk)} of them wrong; {_referred_words(choice.referred)}.{missed}"
         )
         return replace(choice, sentence=words, promise=self.promise(limit, risk))
 
@@ -374,25 +366,6 @@ class RiskCoverage(SampleFigure):
     @property
     def _rows(self) -> str:
         return f"the rows predicted as {self.predicted}" if self.predicted else "the rows"
-
-    def _observed_at(self, risk: float) -> str:
-        """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
-        if self.n == 1:
-            return ""
-        share = percent(float(coverage_at(self.steps, risk)))
-        interval = self.coverage_interval(risk)
-        ends = "" if interval is None else f" ({self._ci(interval)})"
-        return f" By the errors of these rows alone, {share}{ends} could be kept at {percent(risk)} errors."
-
-    def coverage_interval(self, risk: float) -> Interval | None:
-        """Percentile bootstrap interval of the coverage at a risk; None for a single row.
-
-        The threshold is chosen again on each resample.
-        """
-        if self.n == 1:
-            return None
-        redraws = resampled(self.steps, "bootstrap", **self.redrawing)
-        return interval(coverage_at(redraws, risk), self.level, view=self.steps, bounds=(0, 1))
 
     def _choice(self, kept: float, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
@@ -431,7 +404,7 @@ class RiskCoverage(SampleFigure):
             which = f"the {percent(kept / n)} {self._most} predictions{self._of} ({self._condition(shown)}{by_chance})"
         missed = risk_tests.missed_words(self.rarer, partial(self.keeps, threshold=shown))
         sentence = (
-            f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
+            f"Keeping {which} the accuracy is {percent(accuracy)} ({level_text(self.level)} CI {percent(interval[0])} to {percent(interval[1])}); "
             f"{'no row is referred' if whole else _referred_words(referred)}."
         )
         return ReferralChoice(
@@ -454,10 +427,6 @@ class RiskCoverage(SampleFigure):
                 step, lambda at: -self.threshold_of(self.steps.scores_at(at))
             )
         return risk_tests.threshold_at(step, self.steps.scores_at, self.lowest)
-
-    def _ci(self, interval: Interval) -> str:
-        low, high = (percent(end) for end in interval)
-        return f"{level_text(self.level)} CI {low} to {high}"
 
     def _nothing(self, sentence: str) -> ReferralChoice:
         nan = math.nan

@@ -14,7 +14,7 @@ from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import MIN_ROWS, Sample
-from calviz.sample.slices import Slices, judging, usual_slices
+from calviz.sample.slices import Slices, judging, slices, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, as_bin, collect_evidence
@@ -76,17 +76,17 @@ def disagreement(sample: Sample) -> Iterator[Told]:
     evidence = sample.once(collect_evidence)
     if evidence.rows < MIN_ROWS:
         return
-    yield from _without_bins(evidence)
+    yield from _without_bins(evidence, sample.but(reduction=evidence.reduction).bins_words)
     yield from _classes_hide(evidence, sample)
 
 
-def _without_bins(evidence: Evidence) -> Iterator[Told]:
+def _without_bins(evidence: Evidence, bins: str) -> Iterator[Told]:
     ks, ece = evidence.test("ks"), evidence.test("ece")
     if ks is None or ece is None:
         return
     sizes = (
         f"KS {words.points(ks.value, words.points_decimals(ks.value))} points ({words.p_value(ks.adjusted)}), "
-        f"ECE {words.points(ece.value, words.points_decimals(ece.value))} points ({words.p_value(ece.adjusted)}), adjusted for all tests"
+        f"ECE of {bins} {words.points(ece.value, words.points_decimals(ece.value))} points ({words.p_value(ece.adjusted)}), adjusted for all tests"
     )
     # p-values between the two levels are not clear enough to call a disagreement.
     if evidence.shows("ks") and ece.p_value > 2 * FILE:
@@ -205,10 +205,15 @@ def nearest(slices: Slices) -> str:
 @check("CAL030", "Nearest slice", clusters=True, weights=True, about="slices", before="CAL002")
 @claim("slices")
 def nearest_slice(sample: Sample) -> Iterator[Told]:
-    """Name the slice that is nearest to being called off, if nothing is found, and chance brings one as near in at most 5 % of calibrated files."""
-    slices = usual_slices(sample)
-    near = nearest(slices) if slices and slices.slices and slices.slices[0].adjusted <= NEAR else ""
-    if near and not sample.once(collect_evidence).beyond_noise:
+    """Name the slice that is nearest to being called off, if chance brings one as near in at most 5 % of calibrated files; beside a finding about all rows, if its gap differs from that of the others."""
+    found = usual_slices(sample)
+    near = nearest(found) if found and found.slices and found.slices[0].adjusted <= NEAR else ""
+    if found and near and sample.once(collect_evidence).beyond_noise:
+        one, of_near = found.slices[0], near.rpartition(" (adjusted ")[2]
+        others = slices(judging(sample, one.of_class), [c for c, _ in one.where], against="rest")
+        near = f"Not clear that all rows are off alike: {found.place(one)[0]} is nearest to being off by itself (adjusted {of_near}"
+        near *= any(s.where == one.where and s.p_value <= NEAR for s in others.slices)
+    if near:
         yield "info", near, near.rpartition(" (adjusted ")[0]
 
 

@@ -258,9 +258,8 @@ class WatchState(metric_results.Displayed):
         if self.only:
             return f"off where {self.only}; {f'other rows: {self.others.dated}' if self.others else 'nothing is found elsewhere'}"
         if self.remedy == "offset":
-            return (
-                f"an offset of {words.decimal(self.offset, 2, plus=True)} to the logits explains it"
-            )
+            offset = words.decimal(self.offset, 2, plus=True)
+            return f"an offset of {offset} to the logits explains it on average"
         return "an offset does not explain it: fit a new map" if self.alarm else "nothing is found"
 
     @property

@@ -332,7 +332,7 @@ def test_title_mark_and_table_are_of_the_rows_that_check_the_threshold(tmp_path)
         assert mark["text"] == f"<b>{right}</b> right<br>{kept} kept"
 
     said(percent(chosen.kept), percent(1 - chosen.observed))
-    caption = "Curve and table are of the 1,500 rows that check this."
+    caption = "Shares, curve and table are of the 1,500 rows left to check it."
     assert caption in text_of(app)
     app = quiet(unfold(app, "Accuracy by share kept, as a table"))
     table = next(t.value for t in app.dataframe if "rows kept" in t.value)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.comparison.advice import advise
+from calviz.comparison.advice import advise, suggest
 from calviz.comparison.comparison_results import AGAINST_WORDS, NOISELESS_WORDS
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError
@@ -83,6 +83,16 @@ def test_compare_prints_the_advice_of_the_app_and_explains_its_columns(file, tmp
         assert (">=" in line.split()) == comparison[key].gain_is_lower_bound
     assert f"Against uncalibrated: by NLL; {AGAINST_WORDS}." in text
     assert ">= where the method may change predictions" in text
+
+
+@pytest.mark.slow
+def test_compare_takes_the_methods_that_the_app_suggests(file, tmp_path):
+    out = run("compare", file, "--methods", "suggested", "--json", tmp_path / "out.json")
+    record = json.loads((tmp_path / "out.json").read_text())
+    usual = suggest(calviz.load(file), 200).methods
+    assert set(record["methods"]) - {"identity"} == {*usual}
+    assert f"Compared: {len(usual)} of the " in out.stdout
+    assert f"of which {len(usual)} are suggested" in " ".join(out.stdout.split())
 
 
 @pytest.mark.slow

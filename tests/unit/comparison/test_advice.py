@@ -177,6 +177,16 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
     )
 
 
+def test_the_advice_says_which_methods_were_compared_and_how_to_compare_others():
+    result = comparison(VALUES, ("vector", "temperature"))
+    known = suggest(data(10), result.fit.rows)
+    every, usual = len(known.methods) + len(known.left_out), len(known.methods)
+    said = f"Compared: 3 of the {every} methods for such data, of which {usual} are suggested; "
+    (reason,) = (r for r in advise(result, data(10)).reasons if r.startswith("Compared"))
+    assert reason.startswith(said)
+    assert "Suggested or All in the app, and --methods suggested or all" in reason
+
+
 def test_a_single_candidate_is_called_the_only_one():
     advice = advise(comparison({"identity": 0.5, "ets": 0.4}), data(10))
     assert advice.reasons[0].endswith("is the only method with a better Brier score.")

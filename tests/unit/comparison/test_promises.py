@@ -277,7 +277,7 @@ def test_rows_of_a_cluster_count_as_so_many_as_their_errors_come_together():
     kept = []
     for wrong in (apart, together):
         rows = calviz.ConfidencePredictions(confidence=score, correct=~wrong, clusters=patient)
-        kept.append(RiskCoverage.compute(rows, band=False, resamples=1).at_risk(0.05, others=False))
+        kept.append(RiskCoverage.compute(rows, band=False, resamples=1).at_risk(0.05))
     assert kept[0].coverage == 1
     assert kept[1].coverage < 0.7
 

@@ -120,9 +120,7 @@ def test_more_rows_are_kept_than_by_a_union_bound_over_a_binary_search():
         rows = decisions.top_of_two(1_000, rng, spread=2.5)
         data = rows.confidences(rng)
         kept["ours"] += (
-            RiskCoverage.compute(Sample(data, resamples=1), band=False)
-            .at_risk(0.1, others=False)
-            .kept
+            RiskCoverage.compute(Sample(data, resamples=1), band=False).at_risk(0.1).kept
         )
         errors = np.cumsum(~data.correct[np.argsort(-data.confidence)])
         low, high, found, tests = 1, 1_000, 0, 10

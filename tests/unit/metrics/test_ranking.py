@@ -10,7 +10,6 @@ import calviz
 from benchmarks.claims import every_simulation, too_few
 from calviz.core.errors import OptionError
 from calviz.core.predictions import ConfidencePredictions
-from calviz.core.words import percent
 from calviz.sample.cutoff_and_grades import at_cutoff
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import estimate_of_rows, steps
@@ -336,11 +335,8 @@ def test_the_figure_agrees():
     result = evaluated_of_operating_points(
         confidence, correct, "coverage_at_risk", risk=0.08, ci=True
     )
-    assert figure.coverage_interval(0.08) == result.interval
-    low, high = map(percent, result.interval)
-    assert figure.at_risk(0.08).sentence.endswith(
-        f"{percent(result.value)} (95 % CI {low} to {high}) could be kept at 8.0 % errors."
-    )
+    # What can be promised of new rows is less than what could be kept by the errors of these.
+    assert figure.at_risk(0.08).coverage < result.value
     assert math.isnan(figure.at_risk(0).accuracy) == (figure.at_risk(0).kept == 0)
 
 

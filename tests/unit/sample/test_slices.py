@@ -24,7 +24,7 @@ from benchmarks.claims.slices import (
     of_wards,
     one_region,
 )
-from calviz.comparison.advice import moved_words, still_off_words
+from calviz.comparison.advice import cautions_of, moved_words, still_off_words
 from calviz.core.blocks import Factor
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import PREDICTED, InputError, NotAvailable, OptionError
@@ -321,6 +321,40 @@ def test_the_nearest_slice_is_a_remark_in_the_words_of_groups_which_leaves_the_v
     assert said.startswith(finding.short + " (adjusted p = ")
     assert evaluation.verdict.direction == "calibrated"
     assert "region" not in evaluation.verdict.sentence
+
+
+@pytest.mark.slow
+def test_beside_a_finding_of_all_rows_a_near_slice_is_said_without_a_conclusion():
+    """Of six branches one is further off than the others, and nearly but not clearly so by itself."""
+
+    def branches(seed, apart):
+        rng = np.random.default_rng(seed)
+        branch, z = rng.choice(list("ABCDEF"), 3_000), rng.normal(-1.2, 1.2, 3_000)
+        true = z - apart * (branch == "C") - 0.1
+        hit = rng.random(3_000) < 1 / (1 + np.exp(-true))
+        return predictions((1 / (1 + np.exp(-z))).round(4), hit, branch=branch)
+
+    data = branches(11, 0.35)
+    found = usual_slices(Sample(data))
+    assert not found.off
+    assert 0.005 < (p := found.slices[0].adjusted) <= 0.05
+    evaluation = calviz.evaluate(data)
+    assert evaluation.verdict.beyond_noise
+    assert "branch" not in evaluation.verdict.sentence
+    (finding,) = (f for f in evaluation.findings if f.code == "CAL030")
+    said = "Not clear that all rows are off alike: branch = C is nearest to being off by itself"
+    assert finding.message == f"{said} (adjusted {p_value(p)}; off at 0.005 or less)."
+    assert (finding.severity, finding.short) == ("info", said)
+    # A map of all rows is advised with it, a map by branch without.
+    made = calviz.compare(data, ["temperature", "segments"])
+    assert made.unclear == finding.message
+    assert finding.message in cautions_of(made, made["temperature"])
+    if made["segments"].recalibrator.needed_columns:
+        assert finding.message not in cautions_of(made, made["segments"])
+    # As near to off, but not unlike the others.
+    alike = branches(21, 0.35)
+    assert usual_slices(Sample(alike)).slices[0].adjusted <= 0.05
+    assert "CAL030" not in {f.code for f in calviz.evaluate(alike).findings}
 
 
 def test_without_slices_it_says_so():

@@ -793,7 +793,7 @@ def test_the_size_of_a_change_is_said_in_points_or_as_a_factor():
         )
         assert replace(state, alarm=True, change=change).headline == said
     offset = replace(state, alarm=True, since=state.path[1][0], remedy="offset", offset=0.7)
-    assert offset.headline.endswith(": an offset of +0.70 to the logits explains it")
+    assert offset.headline.endswith(": an offset of +0.70 to the logits explains it on average")
 
 
 @pytest.mark.slow
