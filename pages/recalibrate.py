@@ -84,7 +84,6 @@ def _draw_advice(
             brought = advice_words(comparison, advice, chosen.sample.ece_key)
             decided, *others = advice.reasons
             reasons = [r for r in others if r not in advice.cautions]
-            compared = [r for r in reasons if r.startswith("Compared: ")]
             with st.popover("Details", type="tertiary"):
                 details = (f"- {md(keep_units_together(r), 1_000)}" for r in reasons)
                 st.markdown("\n".join(details))
@@ -95,7 +94,7 @@ def _draw_advice(
             st.warning(md(comparison.fit.remark, 600), icon=":material/warning:")
         of_slice = recalibrate_comparison.slice_words(outcome, chosen)
         lead = "" if first else capitalised(f"{headline.removeprefix('Advice: ')}.")
-        said = " ".join(filter(None, (of_slice, lead, decided, brought, *compared)))
+        said = " ".join(filter(None, (of_slice, lead, decided, brought)))
         st.markdown(md(keep_units_together(said), 1_000))
         return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)
 

@@ -227,11 +227,14 @@ def compared_words(comparison: Comparison, data: Dataset) -> str:
     """Say which methods were compared, of how many, and how to compare others."""
     known = suggest(data, comparison.fit.rows)
     possible = {*known.methods, *known.left_out}
-    count = sum(m.key in possible for m in comparison)
-    return (
-        f"Compared: {count} of the {len(possible)} methods for such data, of which {len(known.methods)} are suggested; Suggested or All in "
-        "the app, and --methods suggested or all, compare these, which may change the advice."
-    )
+    taken = sum(m.key in possible for m in comparison)
+    if taken not in (len(known.methods), len(possible)):
+        return f"Compared: {taken} of {len(possible)} methods for such data."
+    of, other, count = f"{len(possible)} methods for such data", "all", ""
+    which = f"the {taken} suggested of {of}"
+    if taken == len(possible):
+        which, other, count = f"all {of}", "suggested", f"{len(known.methods)} "
+    return f"Compared: {which}; with {'the ' * bool(count)}{count}{other} (--methods {other}; {words.capitalised(other)} in the app) the advice may differ."
 
 
 def _why_none(comparison: Comparison) -> str:
