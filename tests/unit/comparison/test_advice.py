@@ -178,13 +178,21 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
 
 
 def test_the_advice_says_which_methods_were_compared_and_how_to_compare_others():
-    result = comparison(VALUES, ("vector", "temperature"))
-    known = suggest(data(10), result.fit.rows)
-    every, usual = len(known.methods) + len(known.left_out), len(known.methods)
-    said = f"Compared: 3 of {every} methods for such data."
-    (reason,) = (r for r in advise(result, data(10)).reasons if r.startswith("Compared"))
-    assert reason.startswith(said)
-    assert "Suggested or All in the app, and --methods suggested or all" in reason
+    known = suggest(data(10), comparison(VALUES).fit.rows)
+    every, usual = {*known.methods, *known.left_out}, known.methods
+
+    def said(keys):
+        result = comparison(dict.fromkeys(["identity", *keys], 0.5))
+        return next(r for r in advise(result, data(10)).reasons if r.startswith("Compared"))
+
+    assert said(("vector", "temperature")).startswith("Compared: ")
+    assert said(("vector", "temperature")).endswith(f" of {len(every)} methods for such data.")
+    some = said(usual)
+    assert some.startswith(f"Compared: the {len(usual)} suggested of {len(every)} methods")
+    assert some.endswith("with all (--methods all; All in the app) the advice may differ.")
+    whole = said(every)
+    assert whole.startswith(f"Compared: all {len(every)} methods")
+    assert f"with the {len(usual)} suggested (--methods suggested; Suggested in the app)" in whole
 
 
 def test_a_single_candidate_is_called_the_only_one():
