@@ -939,6 +939,29 @@ for case, by, since, at_least in (
             return float(re.search(r"about ([\d.]+) points too low", words)[1]) / 100 / true - 1
 
 
+for case, others, at_least in (
+    ("all rows set right, 8,000 rows", 0.0, None),
+    ("one other region moved by 0.8 logits, 8,000 rows", 0.8, 0.8),
+):
+
+    @simulation(
+        "still-off",
+        "any slice said to be off, of all after a map"
+        if at_least is None
+        else "the slice that the map takes off named",
+        case,
+        at_most=0.05 if at_least is None else None,
+        at_least=at_least,
+    )
+    def _(
+        rng: np.random.Generator, others: float = others, at_least: float | None = at_least
+    ) -> bool:
+        before, after, _ = after_map(rng, 0.8, 0.2)
+        region = np.asarray(rows_where(before, (("region", "1"),)))
+        said = still_off_words(before, moved_by(after, others * region), most=None)
+        return "Where region = 1, scores are then off: " in said if at_least else bool(said)
+
+
 #: Conditions in the title of a file in which one region is off for short tenure alone, where tenure is cut at its deciles.
 IN_A_PAIR = "region = 0 and tenure ≤ "
 
