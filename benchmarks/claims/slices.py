@@ -137,7 +137,7 @@ for case, setting in CALIBRATED.items():
         "slices",
         "not clear that all rows are off, of rows that are off alike",
         words(case, setting),
-        at_most=0.2,
+        at_most=0.1,
     )
     def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
         sample = setting.draw(rng)
