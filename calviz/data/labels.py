@@ -302,6 +302,8 @@ class _Decoder:
             event, other = other, event
         spelled = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{spelled[1]}' (class 1)"
+        if lacks := [f"'{name}'" for name in (other, event) if name not in words]:
+            notice += f"; no row has {lacks[0]}, which is assumed to be the other class"
         codes = [int(class_key(text) == event) for text in self.texts]
         return self._labels(codes, " or ".join(spelled), self.class_names or spelled, notice)
 

@@ -76,7 +76,8 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     if not options.for_map:  # nobody slices by one minus a score
         single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
         opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
-        used |= opposite - {*options.named_groups}
+        offered = {name for way in view.ways for name in way.options.get("models", ())}
+        used |= (opposite | offered) - {*options.named_groups}
     # For a map, other columns are copied as they are.
     time = options.time_column or None if options.for_map else time_column(view, used - {cluster})
     used |= {time} if time else set()

@@ -452,7 +452,7 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
 #: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
 _LARGEST_SCALE = 10
 #: Whole numbers up to it, in a column that is not headed in percent, are points of a clinical score, or the like.
-_MOST_POINTS = 20
+MOST_POINTS = 20
 PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
 
 
@@ -698,9 +698,9 @@ class Problem:
         what = f"{lies} {first}"
         headed = in_percent or self.table[self.scores.columns[0]].is_headed_in_percent
         points = low >= 0 and not headed and not np.mod(column, 1).any()
-        if points and not _MOST_POINTS < high <= 100:
+        if points and not MOST_POINTS < high <= 100:
             look, remedy = "points", "fit a probability to points first, on other rows"
-            if high <= _MOST_POINTS:
+            if high <= MOST_POINTS:
                 look = "points or a judge's grades"
                 remedy += "; of a judge's grades, call the columns of grades and labels 'judge' and 'human'"
             return self._refused(f"{what}: whole numbers look like {look}", remedy)
