@@ -146,6 +146,8 @@ _MOST_MATCHED = 12
 #: Names of the event that say of any two labels which of them it is.
 _HAPPENED = (*column_names.EVENT, "true", "yes")
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
+#: These and words that may be a class, but rather say that there is no outcome yet.
+_NO_OUTCOME = _NOBODY_KNOWS | {"open", "ongoing", "offen"}
 
 
 @dataclass(eq=False)
@@ -224,8 +226,7 @@ class _Decoder:
         codes = [booleans.get(class_key(text), -1) for text in self.texts]
         if -1 in codes:
             raise self._unknown(labels)
-        are_words = any(whole(label) is None for label in labels)
-        form = "class name" if are_words else "class index"
+        form = "class name" if any(whole(label) is None for label in labels) else "class index"
         return self._labels(codes, form, self.class_names or labels)
 
     def _labels(
@@ -410,22 +411,26 @@ class _Decoder:
         """Return the question which two labels are the classes of a single score, and which is the event; None if it has too many answers."""
         single = self.asks and self.k == 2 and not self.class_names
         readings = []
-        for pair in pairs_of(self.counts) if single else ():
+        pairs = pairs_of(self.counts) if single else []
+        # A label of few rows may be a mistake.
+        least = max(_FEWEST, _MISTAKES * sum(self.rows))
+        sure = {key for key, n in self.counts.items() if n >= least} - _NO_OUTCOME
+        may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
+        may_be = may_be and (not pairs or any(sure.difference(pair) for pair in pairs))
+        events = {*map(event_of, pairs)} - {None} or sure
+        # What keeps all rows comes first.
+        for key, text in self.spelled.items() if may_be else ():
+            if key in sure & events:
+                rest = {"class_names": (f"not {text}", text), "repair": ("others-no",)}
+                label = f"the probability of '{short(text)}': all others are no event"
+                readings.append(Reading(label, rest))
+        for pair in pairs:
             event = event_of(pair)
             for happened in (event,) if event else sorted(pair, reverse=True):
                 names = tuple(self.spelled[key] for key in sorted(pair, key=happened.__eq__))
                 text = f"the probability of '{short(names[1])}'"
                 of_event = Reading(text, {"class_names": names})
                 readings.append(Reading.joined([of_event, *self._without(names)]))
-        told = {class_key(way.options["class_names"][1]) for way in readings}
-        may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
-        may_be = may_be and not any(map(event_of, pairs_of(self.counts)))
-        for key, text in self.spelled.items() if may_be else ():
-            # A label of few rows may be a mistake.
-            if key not in told and self.counts[key] >= max(_FEWEST, _MISTAKES * sum(self.rows)):
-                rest = {"class_names": (f"not {text}", text), "repair": ("others-no",)}
-                label = f"the probability of '{short(text)}': all others are no event"
-                readings.append(Reading(label, rest))
         if not 0 < len(readings) <= _MOST_READINGS:
             return None
         if len(self.counts) == 2:
@@ -505,11 +510,6 @@ def check_class_names(names: tuple[str, ...], k: int) -> None:
     if names and len(names) != k:
         what = f"there are {len(names):,} class names for {k:,} classes"
         raise InputError(what, remedy="give one name per class, in the order of the scores")
-
-
-def are_missing(values: AnyArray | Factor) -> bool:
-    """Whether there is no label in any row."""
-    return all(is_missing(level.strip()) for level in Factor.of(values).levels)
 
 
 def no_outcomes(column: str | None = None) -> InputError:

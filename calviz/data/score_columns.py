@@ -46,8 +46,7 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     rules = [_models_with_colons, _named_arrays, named_by_labels, _with_known_words]
     if BEFORE in view.table:  # lists may be of the scores before the map
         rules[1:3] = named_by_labels, _named_arrays
-    found = (rule(view, taken, label) for rule in rules)
-    return chosen(view) or next(filter(None, found), ())
+    return chosen(view) or next(filter(None, (rule(view, taken, label) for rule in rules)), ())
 
 
 # ---- What the user chose
@@ -473,17 +472,14 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     free = view.numeric({*taken, *found.used, BEFORE})
     free = [c for c in free if not c.words & _OF_NO_MODEL]
     percent = [c for c in free if _of_events_in_percent([c])]
-    percent = [
-        c for c in percent if c.is_headed_in_percent or np.nanmax(c.head) > roles.MOST_POINTS
-    ]
     free = [c for c in free if c in percent or (c.in_unit and not c.is_label_like)]
     clear = [_clear(c, hit) for c in (*used, *free)]
-    alike = max(CLEAR, _NEARLY_AS_CLEAR * min(clear[: len(used)]))
-    called = [c.words & known and (c.in_unit or c.is_headed_in_percent) for c in free]
-    least = [CLEAR if said else alike for said in called]
-    new = [c for c, z, z0 in zip(free, clear[len(used) :], least, strict=True) if z > z0]
+    least = min(clear[: len(used)])
+    follow = {c: z for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR}
+    worded = [c for c in follow if c.words & known and (c.in_unit or c.is_headed_in_percent)]
+    new = [c for c, z in follow.items() if c in worded or z > _NEARLY_AS_CLEAR * least]
     new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
-    if not new or min(clear[: len(used)]) <= 0:
+    if not new or least <= 0:
         return
     names = tuple(c.name for c in view.table.columns if c in (*used, *new))
     chosen: dict[str, Any] = {"models": names}
@@ -514,7 +510,9 @@ def _of_events_in_percent(scores: Sequence[Column]) -> bool:
     heads = np.stack([c.head.astype(float) for c in scores])
     known = heads[:, np.isfinite(heads).all(axis=0)]
     off = np.abs(known.sum(axis=0) - 100) > 1
-    return bool(known.size and known.min() >= 0 and 10 < known.max() <= 100 and off.mean() > 0.5)
+    points = any(c.is_label_like and not c.is_headed_in_percent for c in scores)
+    least = roles.MOST_POINTS if points else 10
+    return bool(known.size and known.min() >= 0 and least < known.max() <= 100 and off.mean() > 0.5)
 
 
 # ---- A single score
