@@ -203,8 +203,7 @@ def _draw_matching(question: InputError, key: str) -> Reading | None:
             st.caption("Two labels cannot be the same class.")
         return None
     names = tuple(label_of.get(name, name) for name in classes)
-    repairs = {"repair": ("drop-labels",)} if left_out else {}
-    return Reading("", {"class_names": names, **repairs})
+    return Reading("", {"class_names": names, **({"repair": ("drop-labels",)} if left_out else {})})
 
 
 def _draw_way_back(entry: OpenFile) -> None:
@@ -416,8 +415,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
 
 
 def _width_of(name: str, cells: Sequence[str]) -> int:
-    longest = max(map(len, (name, *cells)))
-    return min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
+    return min(max(_CHARACTER * max(map(len, (name, *cells))) + 24, _NARROWEST), _WIDEST)
 
 
 def _in_order(shown: FirstRows) -> list[str]:

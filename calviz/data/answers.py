@@ -415,8 +415,7 @@ def _constant(
             continue
         rest[name] = column.take(first) if isinstance(column, Factor) else column[first]
     if varying:
-        shown = ", ".join(varying[:5])
-        rows.say(f"left out, as the answers to a question differ in it: {shown}")
+        rows.say(f"left out, as the answers to a question differ in it: {', '.join(varying[:5])}")
     return rest
 
 

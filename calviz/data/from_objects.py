@@ -356,8 +356,7 @@ def labels_to_indices(labels: _Labels, names: tuple[Any, ...]) -> IntArray:
 
 
 def _some(values: Sequence[Any]) -> str:
-    shown = [shortened(repr(v)) for v in values[:5]]
-    return ", ".join(shown) + (", …" if len(values) > 5 else "")
+    return ", ".join(shortened(repr(v)) for v in values[:5]) + (", …" if len(values) > 5 else "")
 
 
 # ---- Estimators

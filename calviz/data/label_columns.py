@@ -58,7 +58,9 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
     """
     predictions = {view.plain[n] for n in column_names.PREDICTED if n in view.plain}
     free = [c for c in view.table.columns if c.name not in taken | predictions]
-    free = [c for c in free if view.table.named and (c.is_label_like or _has_few_values(c))]
+    # Grades, such as 1.5 and 2.0, may be classes; fractions with more distinct values are none.
+    grades = [c for c in free if c.type == "number" and c.width is None and len(c.levels) <= 12]
+    free = [c for c in free if view.table.named and (c.is_label_like or c in grades)]
     candidates = [c for c in free if not is_named_after_another(view, c)]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
     doubtful: dict[str, tuple[ScoreColumns, ...]] = {}
@@ -95,12 +97,6 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
 def _numbered(scores: ScoreColumns) -> bool:
     """Whether scores are named after numbers of classes."""
     return all(column_names.whole(name) is not None for name in scores.class_names)
-
-
-def _has_few_values(column: Column) -> bool:
-    """Whether a column of numbers may be grades, such as 1.5 and 2.0."""
-    # Fractions with more distinct values than this are no classes.
-    return column.type == "number" and column.width is None and len(column.levels) <= 12
 
 
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool | None:
@@ -257,8 +253,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         if column in whole_numbers and not column.numeric and any(c.is_zero_one for c in free):
             column = None
     if column is not None:
-        text = f"{_where(view, column.name)} taken as the label"
-        view.note(Notice.LABEL_COLUMN, "info", text)
+        view.note(Notice.LABEL_COLUMN, "info", f"{_where(view, column.name)} taken as the label")
         return column.name
     if view.options.for_map:
         return None

@@ -156,6 +156,8 @@ _MOST_MATCHED = 12
 #: Names of the event that say of any two labels which of them it is.
 _HAPPENED = (*column_names.EVENT, "true", "yes")
 _NOBODY_KNOWS = frozenset(("unknown", "undecided", "unclear", "pending", "unbekannt"))
+#: These and words that may be a class, but rather say that there is no outcome yet.
+_NO_OUTCOME = _NOBODY_KNOWS | {"open", "ongoing", "offen"}
 
 
 @dataclass(eq=False)
@@ -234,8 +236,7 @@ class _Decoder:
         codes = [booleans.get(class_key(text), -1) for text in self.texts]
         if -1 in codes:
             raise self._unknown(labels)
-        are_words = any(whole(label) is None for label in labels)
-        form = "class name" if are_words else "class index"
+        form = "class name" if any(whole(label) is None for label in labels) else "class index"
         return self._labels(codes, form, self.class_names or labels)
 
     def _labels(
@@ -312,6 +313,8 @@ class _Decoder:
             event, other = other, event
         spelled = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{spelled[1]}' (class 1)"
+        if lacks := [f"'{name}'" for name in (other, event) if name not in words]:
+            notice += f"; no row has {lacks[0]}, which is assumed to be the other class"
         codes = [int(class_key(text) == event) for text in self.texts]
         return self._labels(codes, " or ".join(spelled), self.class_names or spelled, notice)
 
@@ -418,28 +421,34 @@ class _Decoder:
         """Return the question which two labels are the classes of a single score, and which is the event; None if it has too many answers."""
         single = self.asks and self.k == 2 and not self.class_names
         readings = []
-        for pair in pairs_of(self.counts) if single else ():
+        pairs = pairs_of(self.counts) if single else []
+        # A label of few rows may be a mistake.
+        least = max(_FEWEST, _MISTAKES * sum(self.rows))
+        sure = {key for key, n in self.counts.items() if n >= least} - _NO_OUTCOME
+        may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
+        may_be = may_be and (not pairs or any(sure.difference(pair) for pair in pairs))
+        events = {*map(event_of, pairs)} - {None} or sure
+        # What keeps all rows comes first.
+        ways = [
+            (f"'{short(text)}': all others are no event", (f"not {text}", text))
+            for key, text in self.spelled.items()
+            if key in sure & events
+        ]
+        if sure >= {*self.counts} and len(ways) < _MOST_READINGS:
+            none = self.spelled[max(sure - events or sure, key=self.counts.__getitem__)]
+            ways.append((f"any but '{short(none)}'", (none, f"not {none}")))
+        for text, both in ways if may_be else ():
+            of_one = {"class_names": both, "repair": ("others-no",)}
+            readings.append(Reading(f"the probability of {text}", of_one))
+        for pair in pairs:
             event = event_of(pair)
             for happened in (event,) if event else sorted(pair, reverse=True):
                 names = tuple(self.spelled[key] for key in sorted(pair, key=happened.__eq__))
                 text = f"the probability of '{short(names[1])}'"
                 of_event = Reading(text, {"class_names": names})
                 readings.append(Reading.joined([of_event, *self._without(names)]))
-        # A label of few rows may be a mistake.
-        least = max(_FEWEST, _MISTAKES * sum(self.rows))
-        frequent = [self.spelled[key] for key, n in self.counts.items() if n >= least]
-        may_be = single and len(frequent) > 2 and all(n is None for n in self.wholes)
-        if may_be:
-            # What keeps all rows comes first.
-            ways = [(f"'{short(t)}': all others are no event", f"not {t}", t) for t in frequent]
-            none = self.spelled[max(self.counts, key=lambda key: self.counts[key])]
-            ways.append((f"any but '{short(none)}'", none, f"not {none}"))
-            one_of = {"repair": ("others-no",)}
-            every = [
-                Reading(f"the probability of {t}", {"class_names": (*names,), **one_of})
-                for t, *names in ways
-            ]
-            readings = [*every, *readings][: max(len(every), _MOST_READINGS)]
+        if may_be and len(readings) > _MOST_READINGS:
+            readings = readings[: len(ways)]
         if not 0 < len(readings) <= _MOST_READINGS:
             return None
         if len(self.counts) == 2:
@@ -519,11 +528,6 @@ def check_class_names(names: tuple[str, ...], k: int) -> None:
     if names and len(names) != k:
         what = f"there are {len(names):,} class names for {k:,} classes"
         raise InputError(what, remedy="give one name per class, in the order of the scores")
-
-
-def are_missing(values: AnyArray | Factor) -> bool:
-    """Whether there is no label in any row."""
-    return all(is_missing(level.strip()) for level in Factor.of(values).levels)
 
 
 def no_outcomes(column: str | None = None) -> InputError:

@@ -295,8 +295,7 @@ class Recognition:
         """Say how many rows, classes and models there are, and then what has each role; lists name at most so many, and two numbers fewer."""
         parts = [f"{self.format}: {self.rows:,} row{'s' if self.rows != 1 else ''}"]
         if self.class_names:
-            shown = _some(self.class_names, most)
-            parts.append(f"{len(self.class_names):,} classes ({shown})")
+            parts.append(f"{len(self.class_names):,} classes ({_some(self.class_names, most)})")
         if len(self.models) > 1:
             parts.append(f"{len(self.models)} models ({_some(self.models, most)})")
         parts = [", ".join(parts)]

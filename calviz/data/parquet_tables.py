@@ -224,8 +224,7 @@ def open_parquet(source: Source) -> Table:
         check_expansion("the file", _declared(source, meta, schema), source.size)
         check_distinct(schema.names)
         heads = _ParquetHeads(source, meta, schema)
-        describe = arrow_tables.describe
-        columns = [describe(f.name, f.type, partial(heads.of, f.name)) for f in schema]
+        columns = [arrow_tables.describe(f.name, f.type, partial(heads.of, f.name)) for f in schema]
     return ParquetTable(
         format="Parquet",
         columns=tuple(columns),

@@ -176,8 +176,7 @@ def _log_format(source: Source) -> file_format.Format | None:
 
 def facts_in(table: Table) -> bytes | None:
     """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
-    schema = getattr(table, "schema", None)
-    return (getattr(schema, "metadata", None) or {}).get(KEY)
+    return (getattr(getattr(table, "schema", None), "metadata", None) or {}).get(KEY)
 
 
 def profile_in(table: Table, text: bytes) -> Profile:
@@ -228,8 +227,7 @@ def _numbers(column: Any, name: str) -> Any:
 
 
 def _times(table: Any) -> Any:
-    column = table._table(["time"]).column(0)
-    return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+    return table._table(["time"]).column(0).to_numpy(zero_copy_only=False).astype("datetime64[us]")
 
 
 def read_profile(source: str | os.PathLike[str]) -> Profile:
@@ -412,8 +410,7 @@ def _without_means(error: InputError) -> InputError:
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
     try:
         digest = logs.hasher()
-        table = logs.table()
-        loaded = of_table(table, replace(options, confidence_pattern=None), name=logs.name)
+        loaded = of_table(logs.table(), replace(options, confidence_pattern=None), name=logs.name)
     except InputError as error:
         raise error.in_file(logs.name) from None
     return replace(loaded, file=logs.name, size=logs.size, hash=digest)

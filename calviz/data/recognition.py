@@ -76,7 +76,8 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     if not options.for_map:  # nobody slices by one minus a score
         single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
         opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
-        used |= opposite - {*options.named_groups}
+        offered = {name for way in view.ways for name in way.options.get("models", ())}
+        used |= (opposite | offered) - {*options.named_groups}
     # For a map, other columns are copied as they are.
     time = options.time_column or None if options.for_map else time_column(view, used - {cluster})
     used |= {time} if time else set()
@@ -143,8 +144,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
         found = label_columns.with_one_hot(view, found, taken)
     label, scores = found.label, found.scores
     if label is not None and label == event:
-        text = f"the column '{short(event)}' is taken as the label"
-        view.note(Notice.LABEL_COLUMN, "info", text)
+        view.note(Notice.LABEL_COLUMN, "info", f"the column '{short(event)}' is taken as the label")
     if label is None and not found.one_hot:
         label = label_columns.label_column(view, scores, taken | found.used)
     said = options.kind or {"renormalise", "softmax"} & {*options.repair}
@@ -379,8 +379,7 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     kind = "confidence" if found.confidence else "probabilities"
     single = [s.columns[0] for s in found.scores if s.width == 1 and s.kind == kind]
     single = [found.confidence.score] if found.confidence else single
-    columns = [view.table[name] for name in single]
-    small = [c for c in columns if c.in_unit and not c.note]
+    small = [c for c in map(view.table.__getitem__, single) if c.in_unit and not c.note]
     headed, options = [c for c in small if c.is_headed_in_percent], view.options
     if isinstance(options, ReadingForMap) and small != headed and "percent" in options.repair:
         there = options.beside_in(view.table)
@@ -677,7 +676,7 @@ def no_scores(view: TableView, taken: set[str], label: str | None) -> InputError
         single = [c for c in view.table.columns if c.width is None and c.type != "other"]
         void = [c.name for c in single if not c.classes]
         fetched = view.table.fetch([], void).columns if void else {}
-        void = [name for name, values in fetched.items() if labels.are_missing(values)]
+        void = [name for name, values in fetched.items() if other_columns.blank(values).all()]
         called = [name for name in void if view.table[name].is_called_label]
         if len(called or void) == 1 and not any(c.is_called_label for c in single if c.classes):
             return labels.no_outcomes((called or void)[0])

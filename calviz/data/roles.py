@@ -176,8 +176,7 @@ class ColumnRoles:
         identifier = key[0] if len(key) == 1 else None
         names: dict[ColumnRole, str | None] = {r: getattr(self, r, None) for r in ONE_COLUMN}
         names |= {"id": identifier, "named model": model, "prediction": confidence.predicted}
-        correct = self.correct or confidence.correct
-        names |= {"correct": correct, "confidence": confidence.score}
+        names |= {"correct": self.correct or confidence.correct, "confidence": confidence.score}
         return {role: name for role, name in names.items() if name}
 
     @property
@@ -377,8 +376,9 @@ def follows(score: FloatArray, hit: BoolArray) -> float:
     n = hits + misses
     ties = float((count**3 - count).sum()) / (n * (n - 1))
     variance = hits * misses / 12 * (n + 1 - ties)
-    centre = ranks[hit].sum() - hits * (n + 1) / 2
-    return float(centre / np.sqrt(variance)) if variance > 0 else 0.0
+    return (
+        float((ranks[hit].sum() - hits * (n + 1) / 2) / np.sqrt(variance)) if variance > 0 else 0.0
+    )
 
 
 def share_equal(one: AnyArray, two: AnyArray) -> float:
@@ -463,7 +463,7 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
 #: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
 _LARGEST_SCALE = 10
 #: Whole numbers up to it, in a column that is not headed in percent, are points of a clinical score, or the like.
-_MOST_POINTS = 20
+MOST_POINTS = 20
 PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
 
 
@@ -709,12 +709,16 @@ class Problem:
         what = f"{lies} {first}"
         headed = in_percent or self.table[self.scores.columns[0]].is_headed_in_percent
         points = low >= 0 and not headed and not np.mod(column, 1).any()
-        if points and not _MOST_POINTS < high <= 100:
+        if points and not (percent and (high > MOST_POINTS or len(column) == 1)):
             look, remedy = "points", "fit a probability to points first, on other rows"
-            if high <= _MOST_POINTS:
+            if high <= MOST_POINTS:
                 look = "points or a judge's grades"
                 remedy += "; of a judge's grades, call the columns of grades and labels 'judge' and 'human'"
             return self._refused(f"{what}: whole numbers look like {look}", remedy)
+        if percent and len(column) == 1:
+            remedy = "ask to divide it by 100 if it is in percent, else correct it"
+            what = f"{self._places(row)} '{name}' is {high:.4g}, outside [0, 1]"
+            return self._refused(what, remedy, "percent")
         if percent:
             remedy = "ask to divide them by 100"
             return self._refused(f"{what}: values look like percentages", remedy, "percent")

@@ -46,8 +46,7 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     rules = [_models_with_colons, _named_arrays, named_by_labels, _with_known_words]
     if BEFORE in view.table:  # lists may be of the scores before the map
         rules[1:3] = named_by_labels, _named_arrays
-    found = (rule(view, taken, label) for rule in rules)
-    return chosen(view) or next(filter(None, found), ())
+    return chosen(view) or next(filter(None, (rule(view, taken, label) for rule in rules)), ())
 
 
 # ---- What the user chose
@@ -401,6 +400,8 @@ def ask_if_models(
     # Headers that share no more than a sign of percent may be of anything.
     names = [name.rstrip(" [(%)]") for name in columns]
     alike = without_common_words(names) != tuple(names)
+    # Whole numbers may count anything, unless they are called scores.
+    alike &= all(c.words & column_names.SCORE_WORDS or not c.is_label_like for c in scores)
     named = [] if label is None else [view.table[label]]
     possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
     for truth in sorted(possible, key=lambda c: not c.is_called_event)[:_MOST_CANDIDATES]:
@@ -450,6 +451,10 @@ def called_class(name: str, texts: Iterable[str]) -> list[str]:
 _OF_NO_MODEL = (_OF_A_ROW | column_names.SURE | {"lower", "upper", "low", "high", "ci", "threshold"}) - {"pred", "predicted"}  # fmt: skip
 
 
+#: A column that is not called a score is one of another model only if labels follow it at least so clearly, as a share of the scores.
+_NEARLY_AS_CLEAR = 2 / 3
+
+
 def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> None:
     """Offer to compare scores of an event with further columns that are called like such scores and that the labels follow."""
     options, truth = view.options, view.table[found.label] if found.label else None
@@ -464,28 +469,32 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     hit, words = truth.keys == event, (*truth.words, *column_names.words(event))
     known = column_names.SCORE_WORDS | {*filter(str.isalpha, words)}
     used = [view.table[s.columns[-1]] for s in found.scores]
-    free = [c for c in view.numeric({*taken, *found.used}) if c.words & known]
-    percent = [c for c in free if c.is_headed_in_percent and _of_events_in_percent([c])]
-    free = [c for c in free if c.in_unit or c in percent]
-    free = [c for c in free if not (c.words & _OF_NO_MODEL or c.is_label_like)]
+    free = view.numeric({*taken, *found.used, BEFORE})
+    free = [c for c in free if not c.words & _OF_NO_MODEL]
+    percent = [c for c in free if _of_events_in_percent([c])]
+    free = [c for c in free if c in percent or (c.in_unit and not c.is_label_like)]
     clear = [_clear(c, hit) for c in (*used, *free)]
-    new = [c for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR]
+    least = min(clear[: len(used)])
+    follow = {c: z for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR}
+    worded = [c for c in follow if c.words & known and (c.in_unit or c.is_headed_in_percent)]
+    new = [c for c, z in follow.items() if c in worded or z > _NEARLY_AS_CLEAR * least]
     new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
-    if not new or min(clear[: len(used)]) <= 0:
+    if not new or least <= 0:
         return
     names = tuple(c.name for c in view.table.columns if c in (*used, *new))
     chosen: dict[str, Any] = {"models": names}
-    if any(c in percent for c in new):
-        chosen["repair"] = (*options.repair, "percent")
+    in_percent = ", in percent" * any(c in percent for c in new)
+    if in_percent:
+        chosen["repair"] = ("percent",)
     if not (options.label or plain(truth.name) in column_names.LABELS):
         chosen["label"] = truth.name
     if event != usual:
         spelled = {class_key(text): text for text in truth.levels}
         chosen["class_names"] = (*(spelled[key] for key in pair if key != event), spelled[event])
     whose = f"scores of {'another model' if len(new) == 1 else 'other models'}"
-    text = f"'{span(tuple(c.name for c in new))}' may hold {whose}: the labels follow them too"
+    text = f"'{span(tuple(c.name for c in new))}' may hold {whose}{in_percent}: the labels follow them too; a group only if chosen as one (--group)"
     view.note(Notice.SCORE_COLUMNS, "info", text)
-    view.ways.append(Reading(f"compare {span(names)} as models", chosen))
+    view.ways.append(Reading(f"compare {span(names)} as models{in_percent}", chosen))
 
 
 def _clear(column: Column, hit: Any) -> float:
@@ -501,7 +510,9 @@ def _of_events_in_percent(scores: Sequence[Column]) -> bool:
     heads = np.stack([c.head.astype(float) for c in scores])
     known = heads[:, np.isfinite(heads).all(axis=0)]
     off = np.abs(known.sum(axis=0) - 100) > 1
-    return bool(known.size and known.min() >= 0 and 10 < known.max() <= 100 and off.mean() > 0.5)
+    points = any(c.is_label_like and not c.is_headed_in_percent for c in scores)
+    least = roles.MOST_POINTS if points else 10
+    return bool(known.size and known.min() >= 0 and least < known.max() <= 100 and off.mean() > 0.5)
 
 
 # ---- A single score
@@ -593,7 +604,9 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not c.is_label_like] or scores
     if view.table.named:
-        names = tuple(c.name for c in scores or numeric if not c.is_label_like)
+        names = tuple(
+            c.name for c in scores or numeric if not c.is_label_like or _of_events_in_percent([c])
+        )
         # Columns above 1 are percentages at most if their names are alike.
         if len(names) > 1 and (scores or without_common_words(names) != names):
             ask_if_models(view, names, label)

@@ -378,8 +378,7 @@ def _of_rows(data: Dataset, taken: Collection[str]) -> dict[str, npt.NDArray[Any
     for key, values in of_rows.items():
         if values is not None:
             name = data.column_names.get(key, "")
-            is_shared = name in data.groups or name in data.texts
-            others = columns if is_shared else {*columns, *taken}
+            others = columns if name in data.groups or name in data.texts else {*columns, *taken}
             columns[_free(name or key.removesuffix("s"), others)] = values
     return columns
 

@@ -443,8 +443,7 @@ class _Run:
 
 def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
     """Return the profile with the names of skipped files added."""
-    facts = replace(result.facts, skipped=(*result.facts.skipped, *skipped))
-    return replace(result, facts=facts)
+    return replace(result, facts=replace(result.facts, skipped=(*result.facts.skipped, *skipped)))
 
 
 def _out_of_memory(error: Exception) -> bool:

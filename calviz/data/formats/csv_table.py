@@ -300,8 +300,7 @@ class CsvTable(file_format.Table):
             for j in texts:
                 parts[j].append(parsed.texts[j])
         if cells := parser.cells.bad_count:
-            few = cells <= _FEW * parser.cells.rows
-            self._leave_out(parser.cells.bad_cells(self.line, few))
+            self._leave_out(parser.cells.bad_cells(self.line, cells <= _FEW * parser.cells.rows))
         if self._repeats:
             self._leave_out(self._repeated_headers())
         if parser.ragged:

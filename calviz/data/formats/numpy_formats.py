@@ -737,8 +737,7 @@ def _with_missing_labels(
     whole = {}
     for split, roles in scored.items():
         if roles.keys().isdisjoint(LABELS):
-            rows = next(m for r, m in roles.items() if r in _SCORES).rows
-            shape = (rows, *header.shape[1:])
+            shape = (next(m for r, m in roles.items() if r in _SCORES).rows, *header.shape[1:])
             missing = (
                 np.full(shape, "", header.dtype if header.dtype.kind in "US" else "U1")
                 if is_text

@@ -239,8 +239,7 @@ class _Reader:
         length = self._int()
         if length == -1:
             return None
-        encoding = "latin-1" if flags >> 12 & 4 else "utf-8"
-        return self._bytes(length).decode(encoding, "replace")
+        return self._bytes(length).decode("latin-1" if flags >> 12 & 4 else "utf-8", "replace")
 
     def _logicals(self, flags: int) -> _Vector:
         vector = self._integers(flags)

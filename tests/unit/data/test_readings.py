@@ -606,19 +606,19 @@ def test_one_of_several_labels_may_be_the_event_of_one_score() -> None:
     assert any("all labels in 'status' but 'left' are no event" in t for t in read.repairs_made)
 
 
-def test_labels_that_are_no_mistakes_may_each_be_the_event_before_rows_are_left_out() -> None:
+@pytest.mark.parametrize("rarest", ["died", "hospice"])
+def test_labels_that_are_no_mistakes_may_be_the_event_before_rows_are_left_out(rarest: str) -> None:
     n = np.arange(1_000)
-    outcome = np.where(n < 850, "discharged", np.where(n < 940, "ICU", "died"))
+    outcome = np.where(n < 850, "discharged", np.where(n < 940, "ICU", rarest))
     with pytest.raises(InputError) as caught:
         loaded({"outcome": outcome, "score": np.random.default_rng(3).uniform(0, 1, 1_000)})
     ways = [(way.options["class_names"], way.options["repair"]) for way in caught.value.readings]
-    assert ways[:4] == [
-        (("not discharged", "discharged"), ("others-no",)),
-        (("not ICU", "ICU"), ("others-no",)),
-        (("not died", "died"), ("others-no",)),
-        (("discharged", "not discharged"), ("others-no",)),
-    ]
-    assert {repair for _, repair in ways[4:]} == {("drop-labels",)}
+    # The name of one may say that it is the event; that may still be any but the commonest.
+    may_be = [rarest] if rarest == "died" else ["discharged", "ICU", rarest]
+    each = [((f"not {name}", name), ("others-no",)) for name in may_be]
+    assert ways[: len(each)] == each
+    assert ways[len(each)] == (("discharged", "not discharged"), ("others-no",))
+    assert {repair for _, repair in ways[len(each) + 1 :]} <= {("drop-labels",)}
 
 
 def test_a_stray_value_does_not_make_percentages_of_a_model_beside_one_in_percent() -> None:
@@ -2543,3 +2543,76 @@ def test_scores_of_another_model_in_percent_are_offered() -> None:
     np.testing.assert_allclose(
         [data.probs[:, 1] for data in both.values()], [P, other / 100], atol=1e-12
     )
+
+
+def test_a_second_score_without_a_word_for_it_is_offered_as_a_model_and_is_no_group() -> None:
+    """Percentages, whole ones too, are offered as such; what the labels hardly follow, and points, are groups."""
+    rng = np.random.default_rng(5)
+    noisy, own = np.clip(P + 0.05 * rng.normal(size=N), 0, 1), {"score": P, "outcome": Y}
+    for values, repair in (
+        (noisy.round(4), ()),
+        ((100 * noisy).round(1), ("percent",)),
+        ((100 * noisy).round().astype(int), ("percent",)),
+    ):
+        read = loaded({**own, "acme": values})
+        (way,) = (w for w in read.ways if "models" in w.options)
+        assert way.options["models"] == ("score", "acme")
+        assert way.options.get("repair", ()) == repair
+        assert read.first.cuts.keys().isdisjoint({"acme"})
+        assert any("'acme' may hold scores of another model" in n.message for n in read.notices)
+        both = loaded({**own, "acme": values}, **way.options).models
+        np.testing.assert_allclose(both["acme"].probs[:, 1], noisy, atol=0.006)
+        assert "acme" in loaded({**own, "acme": values}, groups=("acme",)).recognition.groups
+    weak = np.clip(P + 1.5 * rng.normal(size=N), -1, 2) / 3 + 1 / 3
+    for values in (weak, (20 * noisy).round().astype(int), rng.integers(18, 90, N)):
+        read = loaded({**own, "acme": values})
+        assert not any("models" in w.options for w in read.ways)
+
+
+def test_whole_percents_of_two_vendors_are_asked_about_as_models() -> None:
+    rng = np.random.default_rng(5)
+    whole = [(100 * np.clip(P + d * rng.normal(size=N), 0, 1)).round().astype(int) for d in (0, 0.05)]  # fmt: skip
+    for first in (whole[0], 0.99 * whole[0] + 0.25):
+        error = asked({"vendor_a": first, "vendor_b": whole[1], "outcome": Y})
+        assert error.readings[0].options["models"] == ("vendor_a", "vendor_b")
+    counts = {name: rng.integers(0, 60, N) for name in ("n_visits", "n_drugs")}
+    with pytest.raises(InputError, match="no probability columns"):
+        loaded({**counts, "outcome": Y})
+
+
+@pytest.mark.parametrize("value", [4, 87, 87.5])
+def test_one_row_above_1_may_be_in_percent(value) -> None:
+    file = f"score,y\n{value},1\n".encode()
+    with pytest.raises(InputError, match=rf"'score' is {value}, outside \[0, 1\]") as caught:
+        read(file)
+    (answer,) = caught.value.answers
+    data = read(file, options=ReadingOptions().answered(answer)).first
+    np.testing.assert_allclose(data.probs[:, 1], value / 100)
+    with pytest.raises(InputError, match="look like points"):
+        read(b"score,y\n450,1\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [("dispute", ("others-no",)), ("open", ("drop-labels",)), ("pending", ("drop-missing",))],
+)
+def test_the_answer_that_keeps_all_rows_comes_first_unless_a_label_says_no_outcome(word, first):
+    outcome = np.where(Y == 1, "default", "paid").astype(object)
+    outcome[:: 100 // 8] = word
+    with pytest.raises(InputError) as caught:
+        loaded({"score": P, "outcome": outcome})
+    error = caught.value
+    assert error.answers[0].options["repair"] == first
+    assert len(error.answers) == (3 if word == "dispute" else 1)
+    options = ReadingOptions().answered(error.answers[0])
+    rows = loaded({"score": P, "outcome": outcome}, **vars(options)).first
+    assert rows.n == (N if word == "dispute" else np.sum(outcome != word))
+    assert rows.labels.sum() == np.sum(outcome == "default")
+
+
+def test_a_class_that_no_row_has_is_said_to_be_assumed() -> None:
+    for label, other in (("No", "yes"), ("yes", "no"), ("good", "bad")):
+        file = read(f"score,y\n0.3,{label}\n".encode())
+        assert any(f"no row has '{other}', which is assumed" in n.message for n in file.notices)
+    file = read(b"score,y\n0.3,no\n0.6,yes\n")
+    assert not any("assumed" in n.message for n in file.notices)
