@@ -191,7 +191,7 @@ class ColumnRoles:
         """Columns of models whose scores lie in 0 to 1 beside models whose scores do not, unless headed in percent; those `beside` are not read."""
         models = [*(s.columns for s in self.scores), *((name,) for name in beside)]
         # A stray value makes no percentages.
-        small = [names for names in models if all(map(_mostly_in_unit, (table[n] for n in names)))]
+        small = [names for names in models if all(map(mostly_in_unit, (table[n] for n in names)))]
         if len(small) == len(models):
             return set()
         headed = {c.name for c in table.columns if c.is_headed_in_percent}
@@ -202,7 +202,8 @@ class ColumnRoles:
 _STRAYS = 0.01
 
 
-def _mostly_in_unit(column: Column) -> bool:
+def mostly_in_unit(column: Column) -> bool:
+    """Whether all numbers but a few strays lie in [0, 1]."""
     if column.in_unit or column.head.dtype.kind != "f":
         return column.in_unit
     return bool(np.mean(abs(column.head[~np.isnan(column.head)] - 0.5) > 0.5) < _STRAYS)

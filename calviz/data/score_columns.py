@@ -472,11 +472,11 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     free = view.numeric({*taken, *found.used, BEFORE})
     free = [c for c in free if not c.words & _OF_NO_MODEL]
     percent = [c for c in free if _of_events_in_percent([c])]
-    free = [c for c in free if c in percent or (c.in_unit and not c.is_label_like)]
+    free = [c for c in free if c in percent or (roles.mostly_in_unit(c) and not c.is_label_like)]
     clear = [_clear(c, hit) for c in (*used, *free)]
     least = min(clear[: len(used)])
     follow = {c: z for c, z in zip(free, clear[len(used) :], strict=True) if z > CLEAR}
-    worded = [c for c in follow if c.words & known and (c.in_unit or c.is_headed_in_percent)]
+    worded = [c for c in follow if c.words & known and (c not in percent or c.is_headed_in_percent)]
     new = [c for c, z in follow.items() if c in worded or z > _NEARLY_AS_CLEAR * least]
     new = [c for c in new if not any(np.allclose(c.head, u.head, equal_nan=True) for u in used)]
     if not new or least <= 0:
