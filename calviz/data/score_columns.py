@@ -597,7 +597,9 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    unit = [c for c in numeric if (c.in_unit or c.note) and not c.is_weight]
+    called = [c for c in numeric if c.words & column_names.SCORE_WORDS and roles.mostly_in_unit(c)]
+    unit = [c for c in numeric if c.in_unit or c.note] or called
+    unit = [c for c in unit if not c.is_weight]
     # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
     scores = [c for c in unit if c.type == "number" or (label is not None and len(unit) == 1)]
     if len(scores) == 2:

@@ -642,6 +642,26 @@ def test_a_stray_value_does_not_make_percentages_of_a_model_beside_one_in_percen
     np.testing.assert_allclose(second, np.delete(whole, 99) / 100)
 
 
+def test_a_score_with_a_stray_value_is_the_score_beside_one_in_percent() -> None:
+    rng = np.random.default_rng(2)
+    share = rng.uniform(0, 0.9, 2_000)
+    y = (rng.random(2_000) < share).astype(int)
+    whole = np.round(100 * np.clip(share + rng.normal(0, 0.1, 2_000), 0, 1))
+    stray = np.where(np.arange(2_000) == 99, 4.0, share)
+    columns = {"flag": y, "risk a": stray, "score b (%)": whole}
+    with pytest.raises(InputError) as caught:
+        loaded(columns, label="flag")
+    assert caught.value.row == 100
+    assert [repair.key for repair in caught.value.repairs] == ["drop-outside"]
+    read = loaded(columns, label="flag", repair=("drop-outside",))
+    np.testing.assert_array_equal(read.first.probs[:, 1], np.delete(share, 99))
+    # The other is offered as a model.
+    (way,) = (way for way in read.ways if "models" in way.options)
+    assert way.options["models"] == ("risk a", "score b (%)")
+    assert "percent" in way.options["repair"]
+    assert "score b (%)" not in read.first.groups
+
+
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
     one, two = P.copy(), P.copy()
     one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan
