@@ -419,6 +419,16 @@ def test_the_accuracy_is_not_quoted_of_a_rare_event(share, first):
     assert first_metrics(Sample(data))[:2] == first
 
 
+def test_numbers_of_all_classes_are_not_quoted_of_one_against_the_rest():
+    sample = Sample(classes_of_disagreement(500, seed=0), reduction="class:0")
+    first = first_metrics(sample)
+    assert first[-1] == "brier_binary"
+    assert not {"nll", "brier"} & {*first}
+    score, hit = sample.data.probs[:, 0], sample.data.labels == 0
+    quoted = calviz.evaluate(sample, first)["brier_binary"].value
+    assert quoted == pytest.approx(np.mean((score - hit) ** 2))
+
+
 def test_cal012_ks_cancels_where_signs_alternate():
     # Fifteen bins, each off by 4 points in the direction that its neighbours are not. Hits fall evenly,
     # without noise: the ECE is 14/15 of 4 points and, as the last bin ends at 1, 1/15 of 2.8
