@@ -310,12 +310,14 @@ class OtherColumns:
                 groups[shown] = factor
                 continue
             kind = self.table[name].type
-            if kind in ("number", "integer") and 1 < count < n and not self.options.for_map:
+            numeric = kind in ("number", "integer")
+            if numeric and 1 < count < n and not self.options.for_map:
                 numbers[shown] = as_numbers(factor, name)
                 continue
             texts[shown] = factor
-            # Texts of many values that repeat are sliced by their most frequent ones.
-            if not self.options.for_map and not (kind == "text" and 1 < count < n):
+            # Numbers are cut to slice by; texts of many values that repeat are sliced by their most frequent ones.
+            sliced = 1 < count and (numeric or (kind == "text" and count < n))
+            if not (sliced or self.options.for_map):
                 count = len(held(factor.levels))
                 values_of = f"{count:,} value{'s' * (count != 1)}" if count else "empty"
                 unused.append(f"{short(name)} ({values_of})")
