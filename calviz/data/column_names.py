@@ -370,10 +370,8 @@ def alike(names: Sequence[str], others: Sequence[str]) -> bool:
     >>> alike(["old_cat", "dog"], ["Old cat", "dog"]), alike(["a_b", "a b"], ["a b", "a_b"])
     (True, False)
     """
-    one, other = (
-        [re.sub(r"[\s_-]+", " ", class_key(without_percent(n))) for n in some]
-        for some in (names, others)
-    )
+    keys = ([class_key(without_percent(n)) for n in some] for some in (names, others))
+    one, other = ([re.sub(r"[\s_-]+", " ", key) for key in some] for some in keys)
     return tuple(names) == tuple(others) or (one == other and len({*one}) == len(one))
 
 

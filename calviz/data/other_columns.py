@@ -310,14 +310,12 @@ class OtherColumns:
                 groups[shown] = factor
                 continue
             kind = self.table[name].type
-            numeric = kind in ("number", "integer")
-            if numeric and 1 < count < n and not self.options.for_map:
+            if kind in ("number", "integer") and 1 < count < n and not self.options.for_map:
                 numbers[shown] = as_numbers(factor, name)
                 continue
             texts[shown] = factor
             # Numbers are cut to slice by; texts of many values that repeat are sliced by their most frequent ones.
-            sliced = 1 < count and (numeric or (kind == "text" and count < n))
-            if not (sliced or self.options.for_map):
+            if not (self.options.for_map or 1 < count < n + (kind in ("number", "integer"))):
                 count = len(held(factor.levels))
                 values_of = f"{count:,} value{'s' * (count != 1)}" if count else "empty"
                 unused.append(f"{short(name)} ({values_of})")

@@ -72,10 +72,9 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     prefix = next((s[:-1] for s in reversed(view.options.scores) if s.endswith("*")), "")
     parsed = [column_names.by_prefix(name) for name in columns]
     kinds = {kind for _, kind in parsed if kind}
+    inner = column_names.without_percent
     names = tuple(
-        (column_names.without_percent(name.removeprefix(prefix)) or name)
-        if prefix
-        else (class_name or name)
+        (inner(name.removeprefix(prefix)) or name) if prefix else (class_name or name)
         for name, (class_name, _) in zip(columns, parsed, strict=True)
     )
     if not prefix and not all(class_name for class_name, _ in parsed) and len(columns) > 1:

@@ -550,7 +550,7 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
         # The curve through all bins expects more there than was seen: what was seen counts.
         assert "about 20.0 points too high" in text
     # (0.75 400 + 0.95 60 + 0.25 400) / 860 = 53.1 %; (220 + 42 + 100) / 860 = 42.1 %; (80 + 15) / 860 = 11.0 points.
-    assert "mean forecast is 53.1 %, the frequency 42.1 %" in description
+    assert "mean forecast is 53.14 %, the frequency 42.09 %" in description
     assert "calibration error is 11.0 points" in description
 
 
@@ -987,3 +987,17 @@ def _halved(rng: np.random.Generator) -> calviz.Predictions:
     return calviz.Predictions(
         probs=probs / probs.sum(axis=1, keepdims=True), labels=labels, class_names=names
     )
+
+
+def test_a_headline_writes_the_accuracy_with_the_decimals_of_the_table_and_of_the_picture():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.6, 1, 4_000)
+    right = rng.random(4_000) < score - 0.1
+    data = calviz.Predictions(probs=np.c_[1 - score, score], labels=right.astype(int))
+    sample = Sample(data, reduction="top-label")
+    evaluation = calviz.evaluate(sample, ["accuracy"], findings=True)
+    verdict = evaluation.verdict
+    accuracy = Written(evaluation["accuracy"], verdict).value
+    assert accuracy == "69.65\u00a0%"
+    assert f"right in {accuracy}" in verdict.headline
+    assert f"the accuracy {accuracy}" in Reliability.compute(sample).describe()
