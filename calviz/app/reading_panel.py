@@ -416,8 +416,7 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
 
 
 def _width_of(name: str, cells: Sequence[str]) -> int:
-    longest = max(map(len, (name, *cells)))
-    return min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
+    return min(max(_CHARACTER * max(map(len, (name, *cells))) + 24, _NARROWEST), _WIDEST)
 
 
 def _in_order(shown: FirstRows) -> list[str]:

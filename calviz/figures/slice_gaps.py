@@ -167,8 +167,7 @@ class SliceGaps(Figure):
         for one in beside:
             # So that a click selects the slice, as on the main marker.
             y = list(range(one.content.size))
-            rows = [[i] for i in y]
-            traces.append(one.points(100 * one.content, y, palette, customdata=rows))
+            traces.append(one.points(100 * one.content, y, palette, customdata=[[i] for i in y]))
         picture = sheet.picture(
             traces,
             inner=(tall if above else _ROW) * max(len(names), 2),
