@@ -302,7 +302,7 @@ class _Requests(dict[str, str]):
         kind = self.text("reduction", Reduction.default(data).kind)
         if kind in ("top-r", "within-top-r"):
             return kind.replace("-r", f"-{self.text('r', '2')}")
-        named = self.text("class", "") if kind == "class" else ""
+        named = self.text("class", data.class_names[0], data.class_names) if kind == "class" else ""
         rate = _rate(self.text("prevalence", ""))
         at = f" at {rate:g} %" if rate and data.kind != "confidence" and data.n_classes == 2 else ""
         return f"class {named}" if named else kind + at

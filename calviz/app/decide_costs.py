@@ -83,8 +83,8 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
         "the score is": [levels.word(s) for s in levels.slices.slices],
         "rows": [s.rows for s in levels.slices.slices],
-        "score": percent_numbers(s.score for s in levels.slices.slices),
-        "hits": percent_numbers(s.hits for s in levels.slices.slices),
+        "score": percent_numbers((s.score for s in levels.slices.slices), 2),
+        "hits": percent_numbers((s.hits for s in levels.slices.slices), 2),
     }
     none = {*frame["from"]} == {"none"}
     if none:
@@ -96,8 +96,8 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         column_config={
             column: st.column_config.Column(pinned=True),
             **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
-            "score": st.column_config.NumberColumn(score, format="%.1f %%"),
-            "hits": st.column_config.NumberColumn(hit, format="%.1f %%"),
+            "score": st.column_config.NumberColumn(score, format="%.2f %%"),
+            "hits": st.column_config.NumberColumn(hit, format="%.2f %%"),
             "from": st.column_config.Column("confidence from", alignment="right"),
             _RIGHT: tables_and_cards.RIGHT,
         },

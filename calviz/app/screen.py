@@ -211,8 +211,7 @@ def draw_diagram(
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
     marks: Marks = "bars" if st.session_state.get(_MARKS) == "bars" else "points"
-    whole = bool(st.session_state.get(_WHOLE))
-    drawing = plotted(figure, marks=marks, whole=whole, **options)
+    drawing = plotted(figure, marks=marks, whole=bool(st.session_state.get(_WHOLE)), **options)
     if page_width() is None:
         # The square of the diagram is as large as the height allows, and begins with its legend at the margin.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())

@@ -263,10 +263,9 @@ def _facts(part: Dataset) -> dict[str, object]:
     if part.times is not None and part.time_name in part.texts:  # with offsets, as in the file
         columns[part.time_name] = part.texts[part.time_name].values()
     elif part.times is not None:
-        days = part.times.astype("datetime64[D]")
-        columns[part.time_name] = np.datetime_as_string(
-            part.times, "D" if (days == part.times).all() else "s"
-        )
+        unit = "D" if (part.times.astype("datetime64[D]") == part.times).all() else "s"
+        unit = {"%Y-%m": "M", "%Y": "Y"}.get(str(part.time_form), unit)  # as in the file
+        columns[part.time_name] = part.times.astype(f"datetime64[{unit}]").astype(str)
     if part.clusters is not None:
         columns[part.column_names.get("clusters", "cluster")] = part.clusters.values()
     if part.weights is not None:
@@ -322,17 +321,13 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
     styled = values.style.format(formats_by_column, subset=columns)  # type: ignore[arg-type]
     for at in sorted(different):
         # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in columns}
+        formats: dict[Any, Any] = {n: lambda _, t=str(texts[n].iat[at]): t for n in columns}
         styled = styled.format(formats, subset=pd.IndexSlice[[at], columns])
     return styled
 
 
 def _text_of(texts: Mapping[str, str], value: float) -> str:
     return texts[str(value)]
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
 
 
 Cell = tuple[int, int]

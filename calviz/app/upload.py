@@ -130,14 +130,14 @@ def draw_numbers(chosen: Settings) -> None:
     events, weights = chosen.sample.scored, chosen.sample.weights
     score, hit = (100 * float(np.average(v, weights=weights)) for v in (events.score, events.hit))
     rows = chosen.sample.data.rows_words
-    happened = f"{hit:.1f} %" if chosen.sample.data.rows > 1 else f"{hit / 100:.0f} of 1 row"
+    happened = f"{hit:.2f} %" if chosen.sample.data.rows > 1 else f"{hit / 100:.0f} of 1 row"
     if chosen.reduction.kind == "top-label":
-        words = f"sure of **{score:.1f} %**, right in **{happened}**"
+        words = f"sure of **{score:.2f} %**, right in **{happened}**"
     else:
         event = chosen.reduction_words
         if chosen.reduction.kind == "positive":
             event = md(f"'{shorten(chosen.whole.class_names[1], 40)}'")
-        words = f"{event} is expected in **{score:.1f} %**, and true in **{happened}**"
+        words = f"{event} is expected in **{score:.2f} %**, and true in **{happened}**"
     st.markdown(f"**Read like this:** {rows}; {words}.")
 
 

@@ -329,14 +329,11 @@ _QUARTER = re.compile(r"^(?:([12]\d\d\d)[ /-]?[QT]([1-4])|Q([1-4])[ /-]?([12]\d\
 WRITE_DATES = "write all in one form, such as YYYY-MM-DD, YYYY-MM-DD HH:MM:SS or 22MAR2024"
 
 
-def _first_month(quarter: re.Match[str]) -> str:
-    return f"{quarter[1] or quarter[4]}-{3 * int(quarter[2] or quarter[3]) - 2:02d}"
-
-
 def date_text(level: str) -> str:
     """The text of a date without what a column of numbers adds to it; of a quarter, its first month."""
     text = level.strip()
-    text = _QUARTER.sub(_first_month, text) if len(text) < 8 else text
+    if quarter := _QUARTER.match(text):
+        text = f"{quarter[1] or quarter[4]}-{3 * int(quarter[2] or quarter[3]) - 2:02d}"
     return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
 
 

@@ -618,7 +618,7 @@ def _number(text: str) -> Decimal:
     return Decimal(text.replace("−", "-").replace(",", ""))
 
 
-def two_shares(score: float, hits: float, least: int = 1) -> tuple[str, str]:
+def two_shares(score: float, hits: float, least: int = 2) -> tuple[str, str]:
     """Write a mean score and a share of hits in percent, so that they differ by their gap as it is written.
 
     >>> two_shares(0.9146, 0.7912), two_shares(0.9438, 0.9448)

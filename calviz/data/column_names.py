@@ -152,6 +152,9 @@ SCORE_WORDS = frozenset((
 PERCENT = frozenset((
     "percent", "percentage", "percentages", "pct", "prozent", "pourcent", "pourcentage", "porcentaje", "percentuale", "procent",
 ))  # fmt: skip
+_PERCENT = rf"(?:%|{'|'.join(sorted(PERCENT))})"
+#: The sign or a word for percent at the end of the name of a class; after a number without brackets, the sign belongs to the class ("< 50 %").
+_IN_PERCENT = re.compile(rf"(?<=\S)\s*[\[(]{_PERCENT}[\])]$|(?<=[^\W\d])[\s_.]+{_PERCENT}$", re.IGNORECASE)  # fmt: skip
 LOGIT_WORDS = frozenset((
     "logit", "logits", "logodds", "logprob", "logprobs", "loglik", "log", "logp",
 ))  # fmt: skip
@@ -216,8 +219,17 @@ def by_prefix(name: str) -> tuple[str, str]:
     """Return the class and the kind of score given by the name of a score column; empty if it has no known prefix."""
     for pattern, kind in PREFIXES:
         if match := pattern.fullmatch(name):
-            return match["name"].strip(), kind
+            return without_percent(match["name"]), kind
     return "", ""
+
+
+def without_percent(name: str) -> str:
+    """The name of a class from a header, without a sign or a word for percent.
+
+    >>> without_percent("Water (%)"), without_percent("urban_pct"), without_percent("< 50 %")
+    ('Water', 'urban', '< 50 %')
+    """
+    return _IN_PERCENT.sub("", name.strip())
 
 
 def is_of_first_class(name: str, classes: tuple[str, ...]) -> bool:
@@ -351,14 +363,15 @@ def class_key(text: str) -> str:
 
 
 def alike(names: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether classes are the same in the same order, but for case and for what stands between words.
+    """Whether classes are the same in the same order, but for case, for what stands between words and for a sign of percent at the end.
 
     Names that only differ by these among themselves are those of different classes.
 
     >>> alike(["old_cat", "dog"], ["Old cat", "dog"]), alike(["a_b", "a b"], ["a b", "a_b"])
     (True, False)
     """
-    one, other = ([re.sub(r"[\s_-]+", " ", class_key(n)) for n in some] for some in (names, others))
+    keys = ([class_key(without_percent(n)) for n in some] for some in (names, others))
+    one, other = ([re.sub(r"[\s_-]+", " ", key) for key in some] for some in keys)
     return tuple(names) == tuple(others) or (one == other and len({*one}) == len(one))
 
 

@@ -314,8 +314,8 @@ class OtherColumns:
                 numbers[shown] = as_numbers(factor, name)
                 continue
             texts[shown] = factor
-            # Texts of many values that repeat are sliced by their most frequent ones.
-            if not self.options.for_map and not (kind == "text" and 1 < count < n):
+            # Numbers are cut to slice by; texts of many values that repeat are sliced by their most frequent ones.
+            if not (self.options.for_map or 1 < count < n + (kind in ("number", "integer"))):
                 count = len(held(factor.levels))
                 values_of = f"{count:,} value{'s' * (count != 1)}" if count else "empty"
                 unused.append(f"{short(name)} ({values_of})")

@@ -71,8 +71,9 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     prefix = next((s[:-1] for s in reversed(view.options.scores) if s.endswith("*")), "")
     parsed = [column_names.by_prefix(name) for name in columns]
     kinds = {kind for _, kind in parsed if kind}
+    inner = column_names.without_percent
     names = tuple(
-        (name.removeprefix(prefix) or name) if prefix else (class_name or name)
+        (inner(name.removeprefix(prefix)) or name) if prefix else (class_name or name)
         for name, (class_name, _) in zip(columns, parsed, strict=True)
     )
     if not prefix and not all(class_name for class_name, _ in parsed) and len(columns) > 1:
@@ -327,7 +328,7 @@ def _called_scores(view: TableView, taken: set[str], label: str | None) -> Score
     best: dict[str, ScoreColumns] = {}
     for pattern, kind in column_names.PREFIXES:
         found = [
-            (column.name, match["name"].strip())
+            (column.name, column_names.without_percent(match["name"]))
             for column in numeric
             if (match := pattern.fullmatch(column.name)) and not is_outcome(view, column)
         ]

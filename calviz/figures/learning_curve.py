@@ -448,8 +448,7 @@ class _LearningCurves:
         (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
         cut = bool(every_value.size) and bool(every_value.max() > high or every_value.min() < low)
         if text := " · ".join(filter(None, (self._outside, "Some bands are cut" * cut))):
-            font = {"size": 11, "color": p.muted}
-            yield marks.heading(text, p, ("paper", "paper"), font=font)
+            yield marks.heading(text, p, ("paper", "paper"), font={"size": 11, "color": p.muted})
 
 
 # ---- Differences between models

@@ -365,7 +365,7 @@ class Diagram:
         for m, index in enumerate(f.bin):
             start, stop = words.range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
-            mean, observed = words.two_shares(float(f.mean_score[m]), float(f.observed[m]))
+            mean, observed = words.two_shares(float(f.mean_score[m]), float(f.observed[m]), 1)
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
                 f"{counted(int(f.count[m]), 'row')} ({words.percent(float(f.share[m]))}{of_weight})",
@@ -421,7 +421,7 @@ class Diagram:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.sheet.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = words.two_shares(f.overall_score, f.overall_observed, 2)
+        mean, observed = words.two_shares(f.overall_score, f.overall_observed)
         return [
             (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
             (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
@@ -488,12 +488,11 @@ class Diagram:
         if at is None or self.marks == "bars" or self.beside or self._side < _LABELLED:
             return
         gap, expected, score = (float(v[at]) for v in (f.gap, f.expected_gap, f.mean_score))
-        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
-        corners = [above, below] if gap < 0 else [below, above]
         size, way = expected_gap(expected).split(" too")
         last = f"({points(abs(gap), words.gap_decimals(expected))} on these {f.sums.row_words(int(f.bin[at]))})"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5, len(last)))
+        left = min([gap < 0, gap >= 0], key=lambda left: self._covered(left, len(last)))
+        half, up = len(last) * _LABEL[0] / self._side / 2, _LABEL[1] / self._side
         yield marks.label(
             f"<b>{size}</b><br>too{way} on new rows<br>{last}",
             p,
@@ -503,11 +502,12 @@ class Diagram:
             y=float(self._at([score, f.observed[at]]).mean()),
             axref="x",
             ayref="y",
-            ax=self.axes.along(x),
-            ay=self.axes.along(y),
-            xanchor=anchor[0],
-            yanchor=anchor[1],
-            align=anchor[0],
+            # From the middle of the label: along its side, the line would look like an error bar.
+            ax=self.axes.along(0.02 + half if left else 0.98 - half),
+            ay=self.axes.along(1 - up if left else up),
+            xanchor="center",
+            yanchor="bottom" if left else "top",
+            align="left" if left else "right",
             # On a grey range, or on marks, it keeps a ground of its own.
             bgcolor=p.glaze(p.paper, 0.8),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}

@@ -167,8 +167,7 @@ class SliceGaps(Figure):
         for one in beside:
             # So that a click selects the slice, as on the main marker.
             y = list(range(one.content.size))
-            rows = [[i] for i in y]
-            traces.append(one.points(100 * one.content, y, palette, customdata=rows))
+            traces.append(one.points(100 * one.content, y, palette, customdata=[[i] for i in y]))
         picture = sheet.picture(
             traces,
             inner=(tall if above else _ROW) * max(len(names), 2),
@@ -381,7 +380,7 @@ class Levels:
         """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
         return (
             f"of the predictions from that confidence on, chosen on all of these rows, at most {words.percent(risk, 0)} are wrong on new rows too, with "
-            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows. None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; with a number: at least about so many more are needed."
+            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows. None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; none shown: more rows may help; with a number: at least about so many more are needed."
         )
 
     def word(self, level: Slice) -> str:

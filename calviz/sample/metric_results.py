@@ -97,6 +97,10 @@ def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Me
     return MetricRequest(metric.key, tuple(sorted(params.items())))
 
 
+#: What is measured of all classes also where one of them is looked at, under names that do not say so.
+_OF_ALL = ("accuracy", "error", "nll", "brier")
+
+
 @entry_specs.takes_weights
 def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     """Compute a metric without error bars."""
@@ -109,13 +113,16 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     is_defined = math.isfinite(value)
     of_profile = is_defined and sample.data.cells is not None
     bound = cell_bounds.bound_of(sample, m, view) if of_profile else None
+    of_one = sample.reduction.kind == "class" and sample.data.n_classes > 2
+    of_all = "Of all classes, not of this one against the rest." * (of_one and m.key in _OF_ALL)
+    note = m.note(view) if m.note and is_defined else None
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
         params=dict(view.params),
         details=_details(sample, m, view, value),
         reason=None if is_defined else m.undefined,
-        note=m.note(view) if m.note and is_defined else None,
+        note=" ".join(filter(None, (of_all, note))) or None,
         exact=bound == 0 if of_profile else None,
         bound=bound,
     )

@@ -29,15 +29,16 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
 
     Where a class has under 20 % of the rows, or over 80 %, accuracy tells little, and the AUROC is in its place; of a class under
     10 % a ratio, O/E, says more than points, and slope and calibration in the large are what a validation states. The Brier score of
-    two classes is the one-column form, as others report it.
+    two classes is the one-column form, as others report it. Of one class against the rest, losses of all classes would not be its own.
     """
     rate = rate_if_rare(sample, 0.2)
     first = "accuracy" if rate is None else "auroc"
     ratios = ("oe_ratio", "calibration_slope", "calibration_in_the_large")
     of_rare = ratios if rate is not None and rate < 0.1 else ()
     several = sample.data.kind != "confidence" and sample.data.n_classes > 2
-    brier = "brier" if several else "brier_binary"
-    return first, *of_rare, sample.ece_key, "mcs", "nll", brier
+    of_all = "brier" if several else "brier_binary"
+    losses = ("brier_binary",) if several and sample.reduction.kind == "class" else ("nll", of_all)
+    return first, *of_rare, sample.ece_key, "mcs", *losses
 
 
 #: Metrics that guidelines recommend for a validation report besides its figures (Van Calster et al. 2025): shown on the page
@@ -416,7 +417,7 @@ def audit(
     of_sample, others = _divided(options)
     sample = _sample(data, of_sample)
     # Callers look up these by their keys, whatever is quoted.
-    usual = (*first_metrics(sample), "accuracy", "ece", "brier")
+    usual = (*first_metrics(sample), "accuracy", "ece", "nll", "brier")
     keys = usual if metrics is None else None if metrics == "all" else metrics
     return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | others)), sample=sample)
 

@@ -301,7 +301,8 @@ class Verdict(JudgedNumbers):
             first = self.sentence.partition(place)
             return f"{first[0]}{place}{first[2].partition('.')[0]}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
-        score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
+        digits = max(2, self.share_decimals)  # as in pictures and tables of metrics
+        score, observed = (percent(v, digits) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
         if top:
             means = f"sure of {score}, right in {observed}"

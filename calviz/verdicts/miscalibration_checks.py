@@ -49,12 +49,9 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
 
 def _numbers(evidence: Evidence) -> str:
     score, hit = words.score_and_hit(evidence.reduction)
-    decimals = words.share_decimals(
-        evidence.score,
-        evidence.observed,
-        mcs_decimals(evidence.interval),
-        words.gap_decimals(evidence.ece),
-    )
+    least = max(2, words.gap_decimals(evidence.ece))
+    gap = mcs_decimals(evidence.interval)
+    decimals = words.share_decimals(evidence.score, evidence.observed, gap, least)
     written = words.points_decimals(evidence.ece)
     p = {
         key: "" if (t := evidence.test(key)) is None else words.p_value(t.adjusted)

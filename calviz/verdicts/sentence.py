@@ -453,7 +453,7 @@ def seen_by_other(sample: Sample) -> tuple[str, str] | None:
         return None  # of a rare event, nearly all rows have the other label: the top label shows the same in other words
     head = f"Seen by the {other.reduction.label}"
     score, hit = words.score_and_hit(other.reduction)
-    digits = words.share_decimals(other.score, other.observed, 1)
+    digits = words.share_decimals(other.score, other.observed, 1, least=2)
     means = f"{score} {percent(other.score, digits)}, {hit} {percent(other.observed, digits)}"
     if other.shows("mcs"):
         return f"{head}, {_way(other)}", f"{means}."

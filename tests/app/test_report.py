@@ -314,6 +314,16 @@ def test_rows_are_shown_under_their_numbers_of_the_file():
     assert rows_table(judged, np.array([1]), of_class, np.array([1, 2]))["row"].tolist() == [4]
 
 
+def test_a_month_stays_a_month_in_a_table_of_rows():
+    rows = b"".join(
+        f"{j % 2},{(j % 9 + 1) / 10},2023-{j % 12 + 1:02d}\n".encode() for j in range(48)
+    )
+    data = read(b"label,p,month\n" + rows, name="m.csv").first
+    assert preview(data)["month"].tolist()[:2] == ["2023-01", "2023-02"]
+    days = read(b"label,p,day\n" + rows.replace(b"\n", b"-01\n"), name="d.csv").first
+    assert preview(days)["day"].tolist()[:2] == ["2023-01-01", "2023-02-01"]
+
+
 @pytest.mark.slow
 def test_shares_of_many_classes_differ():
     rng = np.random.default_rng(0)

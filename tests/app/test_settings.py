@@ -116,6 +116,7 @@ def test_reductions(reduction):
     setting(app, "reduction").set_value(reduction).run()
     quiet(app)
     if reduction == "class":
+        assert f"View class {setting(app, 'class').value}" in text_of(app)
         setting(app, "class").set_value("7").run()
         assert "View class 7" in text_of(quiet(app))
     else:

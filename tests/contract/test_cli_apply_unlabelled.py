@@ -411,3 +411,39 @@ def test_a_map_of_one_of_two_models_says_which_column_it_takes(tmp_path: Path):
     assert code == 0
     assert said in stderr
     assert json.loads(stdout)["warnings"] == [said]
+
+
+@pytest.mark.parametrize("header", ["prob.{} (%)", "p_{} [%]", "p_{}_pct", "prob {} %"])
+def test_a_unit_in_the_headers_is_no_part_of_the_classes_with_and_without_labels(
+    tmp_path: Path, header: str
+):
+    names, p = ["Water", "Dry land", "Ice"], (100 * probabilities()).round(1)
+    labels = [names[k] for k in np.arange(N) % 3]
+    scores = {header.format(name): p[:, k] for k, name in enumerate(names)}
+    for name, extra in (("old", {"label": labels}), ("new", {})):
+        pl.DataFrame({**extra, **scores}).write_csv(tmp_path / f"{name}.csv")
+    percent = ("--repair", "percent")
+    fit = ("--method", "temperature", "--fit-fraction", 0.5, "--save-map", tmp_path / "map.json")
+    code, _, stderr = run(
+        "recalibrate", tmp_path / "old.csv", *fit, "--out", tmp_path / "cal.csv", *percent
+    )
+    assert code == 0, stderr
+    assert json.loads((tmp_path / "map.json").read_text())["class_names"] == names
+    out = {}
+    for name in ("old", "new"):
+        to = ("--map", tmp_path / "map.json", "--out", tmp_path / f"{name}_out.csv")
+        code, _, stderr = run("apply", tmp_path / f"{name}.csv", *to, *percent)
+        assert code == 0, stderr
+        out[name] = pl.read_csv(tmp_path / f"{name}_out.csv").drop("label", strict=False)
+    assert out["old"].equals(out["new"])
+
+
+def test_a_map_whose_classes_still_hold_the_unit_is_for_the_same_classes(tmp_path: Path):
+    p, fitted = probabilities(), json.loads(map_file(tmp_path).read_text())
+    fitted["class_names"] = ["Water (%)", "Dry land (%)", "Ice (%)"]
+    (tmp_path / "map.json").write_text(json.dumps(fitted))
+    names = ("p_Water (%)", "p_Dry land (%)", "p_Ice (%)")
+    pl.DataFrame({n: 100 * p[:, k] for k, n in enumerate(names)}).write_csv(tmp_path / "new.csv")
+    to = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", "--repair", "percent")
+    code, _, stderr = run("apply", tmp_path / "new.csv", *to)
+    assert code == 0, stderr

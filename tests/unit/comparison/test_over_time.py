@@ -185,6 +185,11 @@ def test_maps_see_the_past_only_and_follow_a_change():
         assert OverTimeLine.compute(series).plot(theme=theme).data
 
 
+def test_a_change_of_the_mcs_is_judged_by_its_distance_from_0():
+    past = OverTimeLine.compute(over_time(drifting(), "mcs", method="temperature")).past()
+    assert "no difference beyond noise in its distance from 0." in past
+
+
 def test_one_judged_period_is_singular():
     rng = np.random.default_rng(0)
     score = rng.random(200)

@@ -16,7 +16,12 @@ from scipy.special import expit
 import calviz
 from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.predictions import ConfidencePredictions, Predictions, usual_columns
+from calviz.core.predictions import (
+    ConfidencePredictions,
+    Predictions,
+    sliceable_columns,
+    usual_columns,
+)
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.format import Source, format_of
 from calviz.data.labels import decode
@@ -579,6 +584,11 @@ def test_columns_of_many_fractions_are_numbers_and_not_groups() -> None:
     assert data.texts["unit"].levels == ("k",)
     assert not loaded("label,p_a,p_b,age,site,unit\n" + rows, groups=("site",)).first.numbers
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
+    # Numbers that are all different are cut to slice by, as their role says.
+    rows = "".join(f"{j % 2},.5,.5,{j}\n" for j in range(60))
+    file = loaded(f"label,p_a,p_b,pixel\n{rows}")
+    assert "pixel" in sliceable_columns(file.first)
+    assert not notices(file, "DATA008")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,10 @@ def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
     figure = Reliability.compute(data, reduction="positive")
     for width, side in ((640, "right"), (370, "left")):
         (label,) = (a for a in figure.plot(width=width).layout.annotations if a.showarrow)
-        assert label.xanchor == side
+        assert label.align == side
+        # The line ends above or below the middle of the label, so that it is slanted and no error bar.
+        assert label.xanchor == "center"
+        assert abs(label.ax - label.x) > 0.05
 
 
 def test_no_bin_is_named_where_the_verdict_finds_nothing():
@@ -279,7 +282,7 @@ def test_description_says_the_numbers():
     p = predictions(score, np.arange(200) % 100 < np.where(score < 0.5, 30, 50))
     text = Reliability.compute(p, reduction="positive", bins=10).describe()
     assert "200 rows in 10 equal-width bins, 2 of them with rows" in text
-    assert "mean forecast is 60.0 %, the frequency 40.0 %" in text
+    assert "mean forecast is 60.00 %, the frequency 40.00 %" in text
     assert "calibration error is 20.0 points" in text
     # What is to be expected there is less than the 40 points for which the bin was chosen.
     size = re.search(

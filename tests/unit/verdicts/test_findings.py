@@ -71,7 +71,7 @@ def test_cal001_and_cal002_name_size_and_place():
     hits = np.concatenate([np.arange(500) < 125, np.arange(500) < 300])
     messages = findings(binary(score, hits), "positive", bins=10)
     assert messages["CAL001"][0].severity == "warning"
-    assert "Forecast too high, beyond noise: mean forecast 55.0 % against frequency 42.5 %" in (
+    assert "Forecast too high, beyond noise: mean forecast 55.00 % against frequency 42.50 %" in (
         messages["CAL001"][0].message
     )
     # 300 of 500: exact interval at 97.5 %, as there are two bins.
@@ -417,6 +417,20 @@ def test_the_accuracy_is_not_quoted_of_a_rare_event(share, first):
     labels = np.arange(1_000) < 1_000 * share
     data = calviz.Predictions(probs=np.full(1_000, share), labels=labels)
     assert first_metrics(Sample(data))[:2] == first
+
+
+def test_numbers_of_all_classes_are_not_quoted_of_one_against_the_rest():
+    sample = Sample(classes_of_disagreement(500, seed=0), reduction="class:a")
+    first = first_metrics(sample)
+    assert first[-1] == "brier_binary"
+    assert not {"nll", "brier"} & {*first}
+    score, hit = sample.data.probs[:, 0], sample.data.labels == 0
+    quoted = calviz.evaluate(sample, first)["brier_binary"].value
+    assert quoted == pytest.approx(np.mean((score - hit) ** 2))
+    both = calviz.evaluate(sample, ["accuracy", "brier", "nll", "brier_binary", "ece"])
+    assert {r.key for r in both if "all classes" in (r.note or "")} == {"accuracy", "brier", "nll"}
+    whole = calviz.evaluate(sample.data, ["accuracy", "brier"])
+    assert not any(r.note for r in whole)
 
 
 def test_cal012_ks_cancels_where_signs_alternate():

@@ -551,7 +551,7 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
         # The curve through all bins expects more there than was seen: what was seen counts.
         assert "about 20.0 points too high" in text
     # (0.75 400 + 0.95 60 + 0.25 400) / 860 = 53.1 %; (220 + 42 + 100) / 860 = 42.1 %; (80 + 15) / 860 = 11.0 points.
-    assert "mean forecast is 53.1 %, the frequency 42.1 %" in description
+    assert "mean forecast is 53.14 %, the frequency 42.09 %" in description
     assert "calibration error is 11.0 points" in description
 
 
@@ -1006,3 +1006,19 @@ def test_the_second_of_two_slices_is_named_beside_the_one_in_the_headline():
     # In plain words, too: what is said of the other rows is not true of these.
     said = explained(sample, v)[2]
     assert said.endswith(f"; a{also[1:]}; other rows: no miscalibration found.")
+
+
+def test_a_headline_writes_the_accuracy_with_the_decimals_of_the_table_and_of_the_picture():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.6, 1, 4_000)
+    right = rng.random(4_000) < score - 0.1
+    data = calviz.Predictions(probs=np.c_[1 - score, score], labels=right.astype(int))
+    sample = Sample(data, reduction="top-label")
+    evaluation = calviz.evaluate(sample, ["accuracy"], findings=True)
+    verdict = evaluation.verdict
+    accuracy = Written(evaluation["accuracy"], verdict).value.replace("\u00a0", " ")
+    assert accuracy == "69.65 %"
+    assert f"right in {accuracy}" in verdict.headline.replace("\u00a0", " ")
+    assert f"the accuracy {accuracy}" in Reliability.compute(sample).describe().replace(
+        "\u00a0", " "
+    )
