@@ -153,20 +153,19 @@ def results_of_pages(settings: Settings) -> PageResults:
     # Models of other files that are open were not asked for until they are compared on their page, or by the link.
     compared = models_compared.latest_comparison(chosen, settings)
     asked = several or compared or open_files.OTHER_FILES in st.query_params
-    subject = Subject(
-        settings.sample,
-        title=f"{entry.title}, {settings.model}" if several else entry.title,
-        origin=content.Origin.of(entry.loaded, entry.options),
-        comparison=outcome and outcome.comparison,
-        learning=_latest(recalibrate_learning_curve.PLACE, settings),
-        cutoff=decide_cutoff.chosen_cutoff(),
-        grades=grades if grades in possible_grade_columns(settings.whole) else None,
-        sites=diagnose_groups.chosen_sites(settings.whole),
-        whole=settings.whole,
-        judged=judged,
-    )
     return PageResults(
-        subject,
+        Subject(
+            settings.sample,
+            title=f"{entry.title}, {settings.model}" if several else entry.title,
+            origin=content.Origin.of(entry.loaded, entry.options),
+            comparison=outcome and outcome.comparison,
+            learning=_latest(recalibrate_learning_curve.PLACE, settings),
+            cutoff=decide_cutoff.chosen_cutoff(),
+            grades=grades if grades in possible_grade_columns(settings.whole) else None,
+            sites=diagnose_groups.chosen_sites(settings.whole),
+            whole=settings.whole,
+            judged=judged,
+        ),
         chosen if asked and len(chosen.models) > 1 else None,
         diagnose_groups.last_slices_asked(settings),
     )
@@ -327,8 +326,7 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
     subject = inputs.subject
     compare: Work | None = None
     if inputs.question is not None:
-        slices = diagnose_groups.measure_slices(settings, inputs.question)
-        subject = replace(subject, slices=slices)
+        subject = replace(subject, slices=diagnose_groups.measure_slices(settings, inputs.question))
     if inputs.chosen is not None and any(
         content.SECTIONS[k].shows_result == "models" for k in keys
     ):

@@ -120,8 +120,7 @@ def compare(
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
-        several = len(loaded.models) > 1
-        title = f"{loaded.file}, {comparison.name}" if several else loaded.file
+        title = f"{loaded.file}, {comparison.name}" if len(loaded.models) > 1 else loaded.file
         origin = content.Origin.of(loaded, reading)
         subject = content.Subject(judged_on, title=title, origin=origin, comparison=comparison)
         outputs.write(document.compose(subject, sections=content.brief_sections()))

@@ -350,8 +350,7 @@ def for_row_blocks(
     `array`, shape (n, ...), determines the size of the blocks. NumPy releases the interpreter lock inside its loops; `work`
     writes only to its own rows.
     """
-    blocks = list(row_blocks(array, block_bytes=block_bytes))
-    for _ in _in_turns(work, blocks, _threads(array)):
+    for _ in _in_turns(work, list(row_blocks(array, block_bytes=block_bytes)), _threads(array)):
         pass
 
 

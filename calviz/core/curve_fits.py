@@ -92,8 +92,7 @@ class Basis:
         if knot_places.size > knots:
             knot_places = np.interp(np.linspace(0, rows.sum(), knots), below, z)
         spread = knot_places[-1] - knot_places[0]
-        is_apart = np.append(True, np.diff(knot_places) > _ROOM * spread)
-        knot_places = knot_places[is_apart]
+        knot_places = knot_places[np.append(True, np.diff(knot_places) > _ROOM * spread)]
         if knot_places.size < 2:
             knot_places = knot_places[0] + np.array([-1.0, 1.0])
         centre = float(z @ rows / rows.sum())

@@ -138,8 +138,7 @@ def max_t(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
     ----------
     Westfall & Young 1993, algorithm 4.1; Ge, Dudoit & Speed 2003, box 2.
     """
-    observed = statistics[:, :1]
-    p = np.count_nonzero(statistics >= _rounded(observed), axis=1) / statistics.shape[1]
+    p = np.count_nonzero(statistics >= _rounded(statistics[:, :1]), axis=1) / statistics.shape[1]
     return p, np.maximum(_step_down(statistics), p)
 
 
@@ -264,8 +263,7 @@ def _shape(variance: FloatArray, third: FloatArray) -> tuple[FloatArray, FloatAr
 def quantile(q: float, mean: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:
     """Quantile `q`: the value that is not exceeded with this probability; all arrays have the same shape."""
     sd, skewness, shape = _shape(variance, third)
-    tail = np.where(skewness < 0, 1 - q, q)
-    gamma = (special.gammaincinv(shape, tail) - shape) / np.sqrt(shape)
+    gamma = (special.gammaincinv(shape, np.where(skewness < 0, 1 - q, q)) - shape) / np.sqrt(shape)
     flat = np.abs(skewness) < _FLAT
     return np.asarray(mean + sd * np.where(flat, special.ndtri(q), np.sign(skewness) * gamma))
 

@@ -694,8 +694,7 @@ def cut_at_score(data: D, where: Iterable[tuple[str, str]]) -> D:
 def with_group(data: D, name: str, values: blocks.Factor) -> D:
     """Return the same data with another group column, each value of which is a slice."""
     cuts = dict(data.cuts) | {name: Cut(kept=values.levels)}
-    groups = dict(data.groups) | {name: values}
-    return data._with({"groups": groups, "cuts": cuts})  # type: ignore[return-value]
+    return data._with({"groups": dict(data.groups) | {name: values}, "cuts": cuts})  # type: ignore[return-value]
 
 
 def no_group_column(data: Dataset, column: str) -> OptionError:

@@ -264,8 +264,7 @@ class ZeroFloor:
         if lowest <= 0:
             positive = block > 0
             half = np.min(block, axis=1, where=positive, initial=1) / 2
-            value = np.minimum(half, least).astype(block.dtype)
-            np.copyto(block, value[:, None], where=~positive)
+            np.copyto(block, np.minimum(half, least).astype(block.dtype)[:, None], where=~positive)
         return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
 
     def source(self, name: str) -> str:
@@ -525,8 +524,7 @@ def _undetermined(scores: Scores, labels: IntArray, weights: FloatArray, beta: f
     """Whether the rows are separable but for ties: nearly all are certain, and the standard error of log T is above 1."""
     n, k = scores.shape
     step = max(1, n // (10 * FIRST_ROWS))
-    part = _TemperatureProblem(scores.every(step), labels[::step], "nll", weights[::step])
-    at = part.at(beta)
+    at = _TemperatureProblem(scores.every(step), labels[::step], "nll", weights[::step]).at(beta)
     return at.value < math.log(k) / 2 and n * at.curvature * beta**2 < 1
 
 

@@ -867,8 +867,7 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = pl.Series(column.to_numpy())
         return numbers.fill_nan(None) if numbers.dtype.is_float() else numbers
-    texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
-    return _escaped(texts)
+    return _escaped(pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String))
 
 
 def _escaped(texts: pl.Series) -> pl.Series:

@@ -250,8 +250,7 @@ class LearningCurves(Figure):
 def _needed_words(needed: LabelsNeeded) -> str:
     labels = counted(needed.largest, "label")
     if needed.gain < ZERO:
-        same = needed.gain > -ZERO
-        return "the same as uncalibrated" if same else f"not better with {labels}"
+        return "the same as uncalibrated" if needed.gain > -ZERO else f"not better with {labels}"
     better, settled = needed.better_from, needed.settled_from
     text = f"not reliably better with up to {labels}"
     if better is not None:
@@ -448,8 +447,7 @@ class _LearningCurves:
         (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
         cut = bool(every_value.size) and bool(every_value.max() > high or every_value.min() < low)
         if text := " · ".join(filter(None, (self._outside, "Some bands are cut" * cut))):
-            font = {"size": 11, "color": p.muted}
-            yield marks.heading(text, p, ("paper", "paper"), font=font)
+            yield marks.heading(text, p, ("paper", "paper"), font={"size": 11, "color": p.muted})
 
 
 # ---- Differences between models

@@ -587,8 +587,7 @@ def isotonic_curve(view: steps.Steps) -> tuple[FloatArray, FloatArray, FloatArra
     """
     fitted = isotonic_regression(view.hits / view.count, weights=view.count).x
     ends = np.flatnonzero(np.append(fitted[1:] != fitted[:-1], True))
-    starts = np.append(0, ends[:-1] + 1)
-    return view.score[starts], view.score[ends], np.asarray(fitted[ends])
+    return view.score[np.append(0, ends[:-1] + 1)], view.score[ends], np.asarray(fitted[ends])
 
 
 def fractiles(view: steps.Steps) -> FloatArray:

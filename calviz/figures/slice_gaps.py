@@ -167,8 +167,7 @@ class SliceGaps(Figure):
         for one in beside:
             # So that a click selects the slice, as on the main marker.
             y = list(range(one.content.size))
-            rows = [[i] for i in y]
-            traces.append(one.points(100 * one.content, y, palette, customdata=rows))
+            traces.append(one.points(100 * one.content, y, palette, customdata=[[i] for i in y]))
         picture = sheet.picture(
             traces,
             inner=(tall if above else _ROW) * max(len(names), 2),
@@ -428,8 +427,7 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         off = tuple(s for s in judged.slices if s.where[0][1] in named)
 
     def choice(part: Sample) -> ReferralChoice:
-        curve = RiskCoverage.compute(part, band=False)
-        return curve.at_risk(risk, confidence=confidence)
+        return RiskCoverage.compute(part, band=False).at_risk(risk, confidence=confidence)
 
     choices = tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices)
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)

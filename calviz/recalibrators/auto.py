@@ -194,8 +194,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
             started = time.perf_counter()
             part = self._make(spec)
             try:
-                weights = part._check_weights(fitting[2], scores)
-                part._fit_checked(scores, labels, weights, floor)
+                part._fit_checked(scores, labels, part._check_weights(fitting[2], scores), floor)
                 probs[spec.key] = part._transform_checked(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)

@@ -244,13 +244,12 @@ class LatentProblem:
         rows, columns = np.tril_indices(m)
         theta[m:-2][rows == columns] = np.log(0.1)
         theta[-2:] = 0.0, -1.0
-        bounds = [(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)]
         minimum = minimize(
             self.negative_bound,
             theta,
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=[(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)],
             options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
         )
         mean, _, a, _, variance = self.posterior(minimum.x)

@@ -670,8 +670,7 @@ def _corners(rows: FloatArray, hits: FloatArray) -> IntArray:
 
     def pooled(at: IntArray) -> IntArray:
         count = np.diff(rows[at])
-        share = np.diff(hits[at]) / count
-        return np.asarray(at[isotonic_regression(share, weights=count).blocks])
+        return np.asarray(at[isotonic_regression(np.diff(hits[at]) / count, weights=count).blocks])
 
     parts = [pooled(np.arange(p.start, p.stop + 1)) for p in runs(0, rows.size - 1)]
     return pooled(np.unique(np.concatenate(parts)))

@@ -348,14 +348,13 @@ class Numbers:
         return int(array) if self.whole else float(array)
 
     def _check(self, array: FloatArray) -> None:
-        rules = (
+        for broken, rule in (
             (~np.isfinite(array), "finite"),
             (~(array > self.above), f"above {self.above:g}"),
             (~(array >= self.least), f"{self.least:g} or more"),
             (~(array <= self.most), f"at most {self.most:g}"),
             (array != np.floor(array) if self.whole else np.zeros(array.shape, np.bool_), "whole"),
-        )
-        for broken, rule in rules:
+        ):
             if broken.any():
                 raise DamagedField(f"must be {rule}, got {float(array[broken][0])!r}")
         if self.ascending and array.shape[0] and (np.diff(array, axis=0) < 0).any():
@@ -685,8 +684,7 @@ def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) 
 
 
 def _mapped_spark(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:
-    fields = [field for field in frame.schema.fields if field.name not in new]
-    schema = type(frame.schema)(fields)
+    schema = type(frame.schema)([field for field in frame.schema.fields if field.name not in new])
     for name in new:
         schema = schema.add(name, "double")
 

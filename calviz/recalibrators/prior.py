@@ -365,8 +365,7 @@ def _cells(probs: Sequence[FloatArray], rows: int) -> tuple[list[IntArray], int]
     """Cells of the rows of two sets: of two classes up to ten of equal mass, of more the predicted class, in two halves by confidence."""
     if probs[0].shape[1] == 2:
         score = [p[:, 1].astype(np.float64) for p in probs]
-        count = int(np.clip(rows // 50, 2, 10))
-        inner = np.linspace(0, 1, count + 1)[1:-1]
+        inner = np.linspace(0, 1, int(np.clip(rows // 50, 2, 10)) + 1)[1:-1]
         edges = np.unique(np.quantile(np.concatenate(score), inner))
         cells = [np.searchsorted(edges, s, side="left") for s in score]
     else:

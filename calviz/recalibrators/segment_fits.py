@@ -310,8 +310,7 @@ class TemperatureFit(SegmentFit):
         `others` are the p-values of offsets and slopes of the same columns in turn, of the same family.
         """
         own = self.p_values(blocks)
-        tests = benjamini_hochberg([*own, *others])
-        each = zip(blocks, own, tests, others[::2], strict=False)
+        each = zip(blocks, own, benjamini_hochberg([*own, *others]), others[::2], strict=False)
         self.take([b for b, p, test, offset in each if test <= DIFFER and p <= offset])
         return own
 

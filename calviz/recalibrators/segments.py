@@ -470,8 +470,7 @@ class SegmentOffsets(FlooredRecalibrator):
         """In which columns segments differ, in a sentence."""
         names = [" x ".join(shortened(self.columns_[c].name) for c in e.of) for e in self.effects_]
         if not names:
-            base = RECALIBRATORS[self.base_.key].label
-            return f"no segments are shown to differ: it is {base} of all rows."
+            return f"no segments are shown to differ: it is {RECALIBRATORS[self.base_.key].label} of all rows."
         return f"the segments of {', '.join(names)} differ beyond chance."
 
     def _keep_used(self) -> None:

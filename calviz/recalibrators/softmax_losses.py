@@ -541,8 +541,7 @@ class StructuredProblem(MatrixProblem):
         spread = p * (1 - p)
         rest = (spread.T @ (z * z)).astype(np.float64)
         for a in range(DIRECTIONS):
-            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
-            rest -= explained[:, None] * u[:, a] ** 2
+            rest -= np.einsum("ij,ij->j", spread, features[2 + a] ** 2)[:, None] * u[:, a] ** 2
         rest = np.maximum(rest / m, 0) + strengths[:, :-1]
 
         def off_directions(v: FloatArray) -> FloatArray:
