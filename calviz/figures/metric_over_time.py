@@ -176,8 +176,7 @@ class OverTimeLine(Figure):
         outcome = f", {found} beyond noise" if verdict else ""
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
-        both = [(p.result.value, p.recalibrated.value) for p in r.periods if p.recalibrated]
-        judged = len(both)
+        judged = sum(p.recalibrated is not None for p in r.periods)
         where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
         change = "left the {} at {}" if after == before else "made the {} {} instead of {}"
         change = change.format(self.label, after, before)
