@@ -215,9 +215,6 @@ def penalised_logistic(
 
 # ---- Isotonic fits
 
-#: Number of steps, over all samples, that are fitted in one call.
-FITTED_AT_ONCE = 1 << 16
-
 
 class IsotonicFits(NamedTuple):
     """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
@@ -253,7 +250,8 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]
 
     The samples are concatenated, each raised above the previous one, so that no level spans two of them.
     """
-    rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
+    # About this many steps, over all samples, are fitted in one call.
+    rows = max(1, (1 << 16) // max(1, count.shape[-1]))
     for start in range(0, len(hits), rows):
         samples = slice(start, min(start + rows, len(hits)))
         used_count, used_hits = count[samples], hits[samples]

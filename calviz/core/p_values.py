@@ -330,8 +330,6 @@ def draws(
 LARGE = 0.25
 #: Cells of a standard deviation, and of the whole grid, on which large weights are convolved.
 _CELLS_PER_SD, _CELLS = 16, 1_024
-#: A weight of more than this number of cells, ten standard deviations, is taken as one of this number.
-_MOST_JUMP = 160
 
 
 def tails_of_hits(
@@ -374,7 +372,8 @@ def tails_of_hits(
     if rest <= 1e-9 * variance:  # nothing is left but rounding
         rest, skewed, half = 0.0, 0.0, 0.0
         moved = 0.0 if abs(moved) <= 1e-6 * cell else moved
-    at, chance = _convolved(score, hit, np.minimum(weights / cell, _MOST_JUMP))
+    # A weight of more than this number of cells, ten standard deviations, is taken as one of this number.
+    at, chance = _convolved(score, hit, np.minimum(weights / cell, 160))
     more = chance @ above(moved + at * cell - half, 0.0, rest, skewed)
     fewer = chance @ above(-moved - at * cell - half, 0.0, rest, -skewed)
     return min(float(more), 1.0), min(float(fewer), 1.0)

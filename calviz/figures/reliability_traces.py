@@ -39,7 +39,6 @@ _HISTOGRAM, _STRIPS = 0.18, (0.065, 0.14)
 _LABEL = 5.8, 64
 #: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin and all that the axes show.
 _MANY_POWERS, _LABELLED = 300, 250
-_UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Diagram:
             "base": base,
             "y": top - base,
             "customdata": self.figure.bin,
-            "marker": _UNSEEN,
+            "marker": {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}},  # unseen
             "hoverinfo": "text",
             "hovertext": self._hover,
             "showlegend": False,

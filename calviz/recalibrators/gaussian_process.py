@@ -114,7 +114,6 @@ def {name}_of(log_p):
 
 
 GRID = 512
-_JITTER = 1e-6
 _FAR = 1e30
 _BLOCK_BYTES = 1 << 17
 
@@ -193,7 +192,8 @@ class LatentProblem:
             return np.asarray(scale * np.exp(-0.5 * ((a[:, None] - b) / length) ** 2))
 
         of_points = kernel(self.points, self.points)
-        of_points[np.diag_indices(self.inducing)] += _JITTER * scale
+        # A jitter, as the matrix of close points is nearly singular.
+        of_points[np.diag_indices(self.inducing)] += 1e-6 * scale
         factor = cholesky(of_points, lower=True)
         a = solve_triangular(factor, kernel(self.points, self.grid), lower=True).T
         return a, np.maximum(scale - np.vecdot(a, a), 0)

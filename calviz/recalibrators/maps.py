@@ -596,10 +596,6 @@ def inverse(p):
 # ---- Data frames
 
 
-#: Rows per batch, where the engine lets the caller choose.
-BATCH_ROWS = 1 << 17
-
-
 def transform_frame(
     fitted: Any, frame: Any, scores: str | Sequence[str], names: Sequence[str] | None
 ) -> Any:
@@ -632,7 +628,8 @@ def transform_frame(
             for name, column in zip(new, calibrated, strict=True)
         ]
         return wrapped.with_columns(*added).to_native()
-    reader = record_batches(frame, BATCH_ROWS, wrapped.implementation)
+    # Rows per batch, where the engine lets the caller choose.
+    reader = record_batches(frame, 1 << 17, wrapped.implementation)
     return _mapped_reader(fitted, reader, columns, new)
 
 
