@@ -30,7 +30,6 @@ from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.predictions import sliceable_columns
 from calviz.core.words import counted, file_size, keep_units_together
-from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
 from calviz.report import content, document
 from calviz.report.content import PRESETS, NeededWork, Preset, Section, Subject, preset_sections
@@ -423,7 +422,7 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         try:
             with session.computing(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
-                if isinstance(figure, Decision):  # the threshold is that of the room Decide
+                if key == "decision":  # the threshold is that of the room Decide
                     figure = decide_costs.decisions(settings, NOT_RECALIBRATED, figure.costs)[0][0]
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:
