@@ -281,8 +281,7 @@ def middle_of_mean(
 ) -> tuple[FloatArray, FloatArray]:
     """`middle` of the mean of n rows drawn with replacement, from the first three moments of a row, all of the same shape."""
     variance = second - first**2
-    skewed = third - 3 * first * second + 2 * first**3
-    return middle(level, first, variance / n, skewed / n**2)
+    return middle(level, first, variance / n, (third - 3 * first * second + 2 * first**3) / n**2)
 
 
 def above(

@@ -145,6 +145,18 @@ def ece_sturges(sums: BinSums) -> FloatArray:
 # ---- Bias of binning
 
 
+def _of_debiased(sample: Sample, view: BinSums) -> float:
+    return cell_bounds.of_debiased(sample, view, ece_debiased(view))
+
+
+def _of_sweep(sample: Sample, view: MonotoneBins) -> float:
+    return cell_bounds.of_sweep(sample, ece_sweep(view), FINE_AFTER)
+
+
+def _root(view: BinSums) -> Mapping[str, float]:
+    return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
+
+
 #: Sweeps that reach this many bins are tested for hit rates that rise from step to step.
 FINE_AFTER = 33
 
@@ -157,8 +169,8 @@ FINE_AFTER = 33
     formula=r"\sum_m \frac{|B_m|}{n} \left[ (\mathrm{conf}_m - \mathrm{acc}_m)^2 - \frac{\mathrm{acc}_m (1 - \mathrm{acc}_m)}{|B_m| - 1} \right]",
     reference="Kumar et al. 2019, section 5",
     interval="inverted-unbiased",
-    details=lambda view: {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))},
-    bound=lambda sample, view: cell_bounds.of_debiased(sample, view, ece_debiased(view)),
+    details=_root,
+    bound=_of_debiased,
 )
 def ece_debiased(view: BinSums) -> FloatArray:
     """Squared ECE over equal-mass bins, less the bias from noise in the bins' hit rates; around 0, possibly negative, for a calibrated model.
@@ -252,8 +264,7 @@ def sweep_steps(
         resamples = np.flatnonzero(last == which)
         error[resamples] = np.abs(np.diff(gap[chosen[which]][:, resamples], axis=0)).sum(axis=0)
     error /= rows[-1]
-    bins_of = np.array([cuts.size - 1 for cuts in chosen])[last]
-    return bins_of.reshape(shape), error.reshape(shape)
+    return np.array([cuts.size - 1 for cuts in chosen])[last].reshape(shape), error.reshape(shape)
 
 
 def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
@@ -359,7 +370,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     reference="Roelofs et al. 2022, algorithm 1",
     view=monotone_bins,
     details=lambda view: {"bins": float(_sweep(view)[0])},
-    bound=lambda sample, view: cell_bounds.of_sweep(sample, ece_sweep(view), FINE_AFTER),
+    bound=_of_sweep,
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
     """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin.

@@ -264,8 +264,7 @@ class _Bins:
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
         border = _border(ordered, cuts)
-        before = np.where(first, 0.0, np.roll(border, 1))
-        centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
+        centre = np.clip((np.where(first, 0.0, np.roll(border, 1)) + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
         # By rounding, the rows may fall below the hits in the last digit.
