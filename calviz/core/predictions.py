@@ -531,8 +531,7 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     time = [] if data.times is None else [data.time_name, *cycles(data)]
     known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
     named = isinstance(data, Predictions) or data.predicted is not None
-    several = data.n_classes > 2 and data.cells is None and named
-    own = {PREDICTED: several, SCORE: has_score(data)}
+    own = {PREDICTED: data.n_classes > 2 and data.cells is None and named, SCORE: has_score(data)}
     return (*known, *(name for name in own if own[name] and known and name not in known))
 
 

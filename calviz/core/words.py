@@ -168,8 +168,7 @@ def bins_words(bins: int, scheme: str) -> str:
     ('15 equal-width bins', "11 equal-width bins, by Sturges' rule")
     """
     placed = "equal-mass" if scheme == "equal-mass" else "equal-width"
-    rule = ", by Sturges' rule" if scheme == "sturges" else ""
-    return counted(bins, f"{placed} bin") + rule
+    return counted(bins, f"{placed} bin") + (", by Sturges' rule" if scheme == "sturges" else "")
 
 
 def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:

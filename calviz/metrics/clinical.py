@@ -347,6 +347,10 @@ def nagelkerke_r2(view: Steps) -> FloatArray:
     return np.asarray(np.expm1(-np.maximum(line - alone, 0) / n) / np.expm1(alone / n))
 
 
+def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
+    return {"p_value": float(2 * ndtr(-abs(float(spiegelhalter_z(view)))))}
+
+
 @_tested(
     label="Spiegelhalter z",
     direction="zero",
@@ -354,7 +358,7 @@ def nagelkerke_r2(view: Steps) -> FloatArray:
     reference="Spiegelhalter 1986",
     view=steps,
     tail="two-sided",
-    details=lambda view: {"p_value": float(2 * ndtr(-abs(float(spiegelhalter_z(view)))))},
+    details=_spiegelhalter_p,
     follows_rows=True,
     undefined="undefined: all scores are exactly 0, 1/2 or 1.",
 )
@@ -378,6 +382,10 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     return bin_sums(sample, bins=groups, scheme="equal-mass")
 
 
+def _of_chi_squared(sample: Sample, view: BinSums) -> float:
+    return cell_bounds.of_chi_squared(sample, view, hosmer_lemeshow(view))
+
+
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
@@ -393,7 +401,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     view=groups,
     follows_rows=True,
     details=_hosmer_lemeshow_p,
-    bound=lambda sample, view: cell_bounds.of_chi_squared(sample, view, hosmer_lemeshow(view)),
+    bound=_of_chi_squared,
     undefined=(
         "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
     ),

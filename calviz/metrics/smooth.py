@@ -388,13 +388,17 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     return _kde(view, 2)
 
 
+def _bound(sample: Sample, view: Steps) -> float:
+    return cell_bounds.of_smoothed(sample, view, smece(view))
+
+
 @_smoothed(
     tables=("methods",),
     label="smECE",
     formula=r"\mathrm{smECE}_{\sigma^*},\; \sigma^* = \mathrm{smECE}_{\sigma^*},\quad \mathrm{smECE}_\sigma = \int_0^1 \Big| \tfrac1n \sum_i \tilde K_\sigma(t, s_i)(s_i - h_i) \Big| dt",
     reference="Blasiok & Nakkiran 2023, definition 3",
     view=steps,
-    bound=lambda sample, view: cell_bounds.of_smoothed(sample, view, smece(view)),
+    bound=_bound,
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

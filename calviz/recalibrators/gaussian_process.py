@@ -155,8 +155,7 @@ class LatentProblem:
         self.place = np.empty(x.shape, dtype=np.float32)
         for rows in row_blocks(x):
             # Slightly inside, so that the right neighbour is on the grid too.
-            at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
-            self.place[rows] = np.clip(at, 0, GRID - 1.001)
+            self.place[rows] = np.clip((warp(x[rows]) - low) * ((GRID - 1) / -low), 0, GRID - 1.001)
         self.label_counts = _on_grid(self.place[np.arange(labels.size), labels], self.weights)
         self.passes = 0
 

@@ -253,8 +253,7 @@ class ScoresAroundPositives:
         upto = np.searchsorted(ordered, positives.high, side="right")
         under = np.where(below > 0, ordered[np.maximum(below - 1, 0)], -np.inf)
         over = np.where(upto < n, ordered[np.minimum(upto, n - 1)], np.inf)
-        ends = float(ordered[0]), float(ordered[-1])
-        return cls(positives, below, upto, under, over, *ends, n)
+        return cls(positives, below, upto, under, over, float(ordered[0]), float(ordered[-1]), n)
 
     def merged(self, other: ScoresAroundPositives) -> ScoresAroundPositives:
         """Merge with another run of scores."""
