@@ -30,7 +30,6 @@ from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.predictions import sliceable_columns
 from calviz.core.words import counted, file_size, keep_units_together
-from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
 from calviz.report import content, document
 from calviz.report.content import PRESETS, NeededWork, Preset, Section, Subject, preset_sections
@@ -153,20 +152,19 @@ def results_of_pages(settings: Settings) -> PageResults:
     # Models of other files that are open were not asked for until they are compared on their page, or by the link.
     compared = models_compared.latest_comparison(chosen, settings)
     asked = several or compared or open_files.OTHER_FILES in st.query_params
-    subject = Subject(
-        settings.sample,
-        title=f"{entry.title}, {settings.model}" if several else entry.title,
-        origin=content.Origin.of(entry.loaded, entry.options),
-        comparison=outcome and outcome.comparison,
-        learning=_latest(recalibrate_learning_curve.PLACE, settings),
-        cutoff=decide_cutoff.chosen_cutoff(),
-        grades=grades if grades in possible_grade_columns(settings.whole) else None,
-        sites=diagnose_groups.chosen_sites(settings.whole),
-        whole=settings.whole,
-        judged=judged,
-    )
     return PageResults(
-        subject,
+        Subject(
+            settings.sample,
+            title=f"{entry.title}, {settings.model}" if several else entry.title,
+            origin=content.Origin.of(entry.loaded, entry.options),
+            comparison=outcome and outcome.comparison,
+            learning=_latest(recalibrate_learning_curve.PLACE, settings),
+            cutoff=decide_cutoff.chosen_cutoff(),
+            grades=grades if grades in possible_grade_columns(settings.whole) else None,
+            sites=diagnose_groups.chosen_sites(settings.whole),
+            whole=settings.whole,
+            judged=judged,
+        ),
         chosen if asked and len(chosen.models) > 1 else None,
         diagnose_groups.last_slices_asked(settings),
     )
@@ -327,8 +325,7 @@ def _work(settings: Settings, inputs: PageResults, keys: tuple[str, ...]) -> Cal
     subject = inputs.subject
     compare: Work | None = None
     if inputs.question is not None:
-        slices = diagnose_groups.measure_slices(settings, inputs.question)
-        subject = replace(subject, slices=slices)
+        subject = replace(subject, slices=diagnose_groups.measure_slices(settings, inputs.question))
     if inputs.chosen is not None and any(
         content.SECTIONS[k].shows_result == "models" for k in keys
     ):
@@ -425,7 +422,7 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         try:
             with session.computing(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
-                if isinstance(figure, Decision):  # the threshold is that of the room Decide
+                if key == "decision":  # the threshold is that of the room Decide
                     figure = decide_costs.decisions(settings, NOT_RECALIBRATED, figure.costs)[0][0]
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:

@@ -226,8 +226,7 @@ def standard_input() -> str:
     if _STDIN not in context.meta:
         from calviz.data.format import Source, format_of
 
-        folder = context.with_resource(tempfile.TemporaryDirectory(prefix="calviz-"))
-        path = Path(folder) / "stdin"
+        path = Path(context.with_resource(tempfile.TemporaryDirectory(prefix="calviz-"))) / "stdin"
         if sys.stdin is None:  # closed by the caller
             raise OptionError("standard input is closed: pipe a file into it, or name one.")
         with path.open("wb") as stream:

@@ -120,8 +120,7 @@ def compare(
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
-        several = len(loaded.models) > 1
-        title = f"{loaded.file}, {comparison.name}" if several else loaded.file
+        title = f"{loaded.file}, {comparison.name}" if len(loaded.models) > 1 else loaded.file
         origin = content.Origin.of(loaded, reading)
         subject = content.Subject(judged_on, title=title, origin=origin, comparison=comparison)
         outputs.write(document.compose(subject, sections=content.brief_sections()))
@@ -305,10 +304,9 @@ def folds(
     from calviz.comparison.folds_and_sites import FOLD_METRICS, folds
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "bins": bins, "seed": seed}
-    keys = metrics or FOLD_METRICS
     _, data = options.read_model(file, model, json_only, reading)
     with naming(file):
-        result = folds(data, by, keys, resamples=resamples, **how)
+        result = folds(data, by, metrics or FOLD_METRICS, resamples=resamples, **how)
     json_only.tell(result)
 
 
@@ -336,9 +334,8 @@ def sites(
     from calviz.comparison.folds_and_sites import sites
 
     _, data = options.read_model(file, model, json_only, reading)
-    how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
     with naming(file):
-        result = sites(data, by, resamples=resamples, **how)
+        result = sites(data, by, split=split, reduction=reduction, seed=seed, resamples=resamples)
     json_only.tell(result)
 
 
@@ -391,9 +388,8 @@ def slices(
     from calviz.core.predictions import edges_of
     from calviz.figures.slice_gaps import SliceGaps
 
-    edges = edges_of(cut)
     how: dict[str, Any] = {"reduction": reduction, "split": split}
-    how |= {"min_rows": min_rows, "edges": edges}
+    how |= {"min_rows": min_rows, "edges": edges_of(cut)}
     records = []
     for loaded, data in options.read_models(file, model, json_only, reading):
         with naming(file):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 #: Environment variables with the file that the app opens first, and the folder of kept comparisons.
 OPEN_VARIABLE, CACHE_VARIABLE = "CALVIZ_OPEN", "CALVIZ_CACHE"
-HOST = "127.0.0.1"
 #: Names of this machine in its own browser.
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
 #: Addresses that stand for all of this machine.
@@ -43,7 +42,7 @@ def app(
     file: str | None = None,
     *,
     port: Annotated[int | None, {"type": click.IntRange(1, 65_535)}] = None,
-    host: str = HOST,
+    host: str = "127.0.0.1",
     allow_host: tuple[str, ...] = (),
     cache: Annotated[str | None, {"type": click.Path(file_okay=False)}] = None,
     no_browser: bool = False,

@@ -350,8 +350,7 @@ def for_row_blocks(
     `array`, shape (n, ...), determines the size of the blocks. NumPy releases the interpreter lock inside its loops; `work`
     writes only to its own rows.
     """
-    blocks = list(row_blocks(array, block_bytes=block_bytes))
-    for _ in _in_turns(work, blocks, _threads(array)):
+    for _ in _in_turns(work, list(row_blocks(array, block_bytes=block_bytes)), _threads(array)):
         pass
 
 
@@ -477,8 +476,6 @@ def available_cores() -> int:
 
 #: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.
 GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22
-#: Smallest number of rows that are copied at a time.
-COPIED_ROWS = 256
 
 
 def group_starts(array: FloatArray) -> range:
@@ -499,7 +496,8 @@ def column_group(array: FloatArray, first: int, width: int | None = None) -> Flo
 
 
 def _copied(array: FloatArray) -> Iterator[slice]:
-    return runs(0, array.shape[0], max(COPIED_ROWS, BLOCK_BYTES // array[:1].nbytes))
+    # At least this many rows are copied at a time.
+    return runs(0, array.shape[0], max(256, BLOCK_BYTES // array[:1].nbytes))
 
 
 def for_columns(

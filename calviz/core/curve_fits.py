@@ -92,8 +92,7 @@ class Basis:
         if knot_places.size > knots:
             knot_places = np.interp(np.linspace(0, rows.sum(), knots), below, z)
         spread = knot_places[-1] - knot_places[0]
-        is_apart = np.append(True, np.diff(knot_places) > _ROOM * spread)
-        knot_places = knot_places[is_apart]
+        knot_places = knot_places[np.append(True, np.diff(knot_places) > _ROOM * spread)]
         if knot_places.size < 2:
             knot_places = knot_places[0] + np.array([-1.0, 1.0])
         centre = float(z @ rows / rows.sum())
@@ -216,9 +215,6 @@ def penalised_logistic(
 
 # ---- Isotonic fits
 
-#: Number of steps, over all samples, that are fitted in one call.
-FITTED_AT_ONCE = 1 << 16
-
 
 class IsotonicFits(NamedTuple):
     """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
@@ -254,7 +250,8 @@ def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[IsotonicFits]
 
     The samples are concatenated, each raised above the previous one, so that no level spans two of them.
     """
-    rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
+    # About this many steps, over all samples, are fitted in one call.
+    rows = max(1, (1 << 16) // max(1, count.shape[-1]))
     for start in range(0, len(hits), rows):
         samples = slice(start, min(start + rows, len(hits)))
         used_count, used_hits = count[samples], hits[samples]

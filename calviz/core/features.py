@@ -21,8 +21,6 @@ INTERVALS = 10
 MOST_EDGES = 200
 #: Columns of text with more values than this are numbers or dates, or are grouped.
 FEW_VALUES = 50
-#: Values of a grouped text that stay.
-KEPT_VALUES = 20
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 _MONTHS = "January February March April May June July August September October November December"
 #: What of a time comes round again: the unit of NumPy, the place of 1970-01-01 in the cycle, its values, how many a range of them has at most, and the days that a file needs.
@@ -146,7 +144,8 @@ def cut_of_levels(levels: tuple[str, ...], counts: FloatArray) -> Cut:
     """Cut a column of many texts, of which `counts` has the rows of each level, shape (L,): at deciles if they are numbers or dates, or else into the most frequent ones and the others."""
     read = as_values(levels)
     if read is None:
-        order = np.argsort(-counts, kind="stable")[:KEPT_VALUES]
+        # Values of a grouped text that stay.
+        order = np.argsort(-counts, kind="stable")[:20]
         return Cut(kept=tuple(levels[i] for i in order.tolist()))
     values, dates = read
     return Cut(cut_of_numbers(values, counts).edges, dates=dates)

@@ -138,8 +138,7 @@ def max_t(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
     ----------
     Westfall & Young 1993, algorithm 4.1; Ge, Dudoit & Speed 2003, box 2.
     """
-    observed = statistics[:, :1]
-    p = np.count_nonzero(statistics >= _rounded(observed), axis=1) / statistics.shape[1]
+    p = np.count_nonzero(statistics >= _rounded(statistics[:, :1]), axis=1) / statistics.shape[1]
     return p, np.maximum(_step_down(statistics), p)
 
 
@@ -264,8 +263,7 @@ def _shape(variance: FloatArray, third: FloatArray) -> tuple[FloatArray, FloatAr
 def quantile(q: float, mean: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:
     """Quantile `q`: the value that is not exceeded with this probability; all arrays have the same shape."""
     sd, skewness, shape = _shape(variance, third)
-    tail = np.where(skewness < 0, 1 - q, q)
-    gamma = (special.gammaincinv(shape, tail) - shape) / np.sqrt(shape)
+    gamma = (special.gammaincinv(shape, np.where(skewness < 0, 1 - q, q)) - shape) / np.sqrt(shape)
     flat = np.abs(skewness) < _FLAT
     return np.asarray(mean + sd * np.where(flat, special.ndtri(q), np.sign(skewness) * gamma))
 
@@ -283,8 +281,7 @@ def middle_of_mean(
 ) -> tuple[FloatArray, FloatArray]:
     """`middle` of the mean of n rows drawn with replacement, from the first three moments of a row, all of the same shape."""
     variance = second - first**2
-    skewed = third - 3 * first * second + 2 * first**3
-    return middle(level, first, variance / n, skewed / n**2)
+    return middle(level, first, variance / n, (third - 3 * first * second + 2 * first**3) / n**2)
 
 
 def above(
@@ -332,8 +329,6 @@ def draws(
 LARGE = 0.25
 #: Cells of a standard deviation, and of the whole grid, on which large weights are convolved.
 _CELLS_PER_SD, _CELLS = 16, 1_024
-#: A weight of more than this number of cells, ten standard deviations, is taken as one of this number.
-_MOST_JUMP = 160
 
 
 def tails_of_hits(
@@ -376,7 +371,8 @@ def tails_of_hits(
     if rest <= 1e-9 * variance:  # nothing is left but rounding
         rest, skewed, half = 0.0, 0.0, 0.0
         moved = 0.0 if abs(moved) <= 1e-6 * cell else moved
-    at, chance = _convolved(score, hit, np.minimum(weights / cell, _MOST_JUMP))
+    # A weight of more than this number of cells, ten standard deviations, is taken as one of this number.
+    at, chance = _convolved(score, hit, np.minimum(weights / cell, 160))
     more = chance @ above(moved + at * cell - half, 0.0, rest, skewed)
     fewer = chance @ above(-moved - at * cell - half, 0.0, rest, -skewed)
     return min(float(more), 1.0), min(float(fewer), 1.0)

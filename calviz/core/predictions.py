@@ -531,8 +531,7 @@ def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     time = [] if data.times is None else [data.time_name, *cycles(data)]
     known = dict.fromkeys([*data.groups, *numbers, *texts, *time])
     named = isinstance(data, Predictions) or data.predicted is not None
-    several = data.n_classes > 2 and data.cells is None and named
-    own = {PREDICTED: several, SCORE: has_score(data)}
+    own = {PREDICTED: data.n_classes > 2 and data.cells is None and named, SCORE: has_score(data)}
     return (*known, *(name for name in own if own[name] and known and name not in known))
 
 
@@ -694,8 +693,7 @@ def cut_at_score(data: D, where: Iterable[tuple[str, str]]) -> D:
 def with_group(data: D, name: str, values: blocks.Factor) -> D:
     """Return the same data with another group column, each value of which is a slice."""
     cuts = dict(data.cuts) | {name: Cut(kept=values.levels)}
-    groups = dict(data.groups) | {name: values}
-    return data._with({"groups": groups, "cuts": cuts})  # type: ignore[return-value]
+    return data._with({"groups": dict(data.groups) | {name: values}, "cuts": cuts})  # type: ignore[return-value]
 
 
 def no_group_column(data: Dataset, column: str) -> OptionError:

@@ -264,8 +264,7 @@ class ZeroFloor:
         if lowest <= 0:
             positive = block > 0
             half = np.min(block, axis=1, where=positive, initial=1) / 2
-            value = np.minimum(half, least).astype(block.dtype)
-            np.copyto(block, value[:, None], where=~positive)
+            np.copyto(block, np.minimum(half, least).astype(block.dtype)[:, None], where=~positive)
         return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
 
     def source(self, name: str) -> str:
@@ -423,8 +422,6 @@ Loss = Literal["nll", "mse"]
 
 #: 1/T is searched within this factor of the natural scale of the scores.
 RANGE = 1e3
-#: Mean loss below which nothing is left to gain.
-NOTHING = 1e-9
 #: Relative length of a Newton step at which the search ends: 1/T is then accurate to about its square.
 STEP = 2e-4
 #: Rows of the first, cheapest search; larger data are then searched on more and more of their rows.
@@ -432,8 +429,6 @@ FIRST_ROWS = 1_000
 #: Up to this many classes a block is transposed, so that inner loops are long.
 _FEW_CLASSES = 32
 _BLOCK_BYTES = 1 << 18
-#: Number of probabilities that are computed at once for several temperatures.
-_GRID_ENTRIES = 1 << 15
 _DENORMAL = -80.0
 
 
@@ -525,8 +520,7 @@ def _undetermined(scores: Scores, labels: IntArray, weights: FloatArray, beta: f
     """Whether the rows are separable but for ties: nearly all are certain, and the standard error of log T is above 1."""
     n, k = scores.shape
     step = max(1, n // (10 * FIRST_ROWS))
-    part = _TemperatureProblem(scores.every(step), labels[::step], "nll", weights[::step])
-    at = part.at(beta)
+    at = _TemperatureProblem(scores.every(step), labels[::step], "nll", weights[::step]).at(beta)
     return at.value < math.log(k) / 2 and n * at.curvature * beta**2 < 1
 
 
@@ -586,7 +580,8 @@ class _TemperatureProblem:
         away = block - block.max(axis=1, keepdims=True)
         places = np.arange(weights.size), self.labels[::step]
         losses: list[float] = []
-        parts = min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
+        # This many probabilities are computed at once for several temperatures.
+        parts = min(grid.size, 1 + grid.size * away.size // (1 << 15))
         for betas in np.array_split(grid, parts):
             p = softmax((away * betas[:, None, None].astype(away.dtype)).reshape(-1, away.shape[1]))
             p = p.reshape(betas.size, *away.shape)
@@ -610,7 +605,8 @@ class _TemperatureProblem:
             elif at.slope < 0:
                 left = beta
                 # The loss is practically 0 and still decreases: the rows are separable, there is no minimum.
-                if beta >= high or at.value < NOTHING:
+                # Mean loss below which nothing is left to gain.
+                if beta >= high or at.value < 1e-9:
                     return high, at, passes
             else:
                 return beta, at, passes
@@ -704,8 +700,6 @@ def tempered(block: FloatArray, temperature: float) -> FloatArray:
 MOST = 0.01
 #: A positive score below this is an underflow, which says nothing about how small a score can be.
 UNDERFLOW = 1e-12
-#: Floors to choose from where the positive scores do not determine one; 1 / (K (n + 1)) is added to them.
-CANDIDATES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3)
 #: Folds of the cross-validation of the candidates, and about how many probabilities, and at least how many rows, it uses.
 FOLDS, ENTRIES, ROWS = 5, 60_000, 500
 
@@ -761,7 +755,8 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
     array, y = probs[order].astype(np.float64), labels[order]
     # In this order every fold gets its share of the zeros, and of every class.
     fold = np.arange(y.size) % min(FOLDS, y.size)
-    candidates = sorted({*CANDIDATES, 1 / (k * (n + 1))})
+    # Floors to choose from where the positive scores do not determine one.
+    candidates = sorted({1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1 / (k * (n + 1))})
     losses = np.zeros(len(candidates))
     for at, value in enumerate(candidates):
         logs = np.log(ZeroFloor(value).raise_zeros(array.copy()))

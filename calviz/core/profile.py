@@ -354,8 +354,7 @@ def merge(profiles: Iterable[Profile]) -> Profile:
     first = parts[0]
     for other in parts[1:]:
         _check_alike(first.facts, other.facts)
-    skipped = tuple(name for p in parts for name in p.facts.skipped)
-    facts = replace(first.facts, skipped=skipped)
+    facts = replace(first.facts, skipped=tuple(name for p in parts for name in p.facts.skipped))
     class_cells = [p.class_cells for p in parts if p.class_cells is not None]
     return Profile(
         facts,

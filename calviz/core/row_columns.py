@@ -316,8 +316,7 @@ class ClassCells:
             return None
         number = int(self.block_of_row.max()) + 1
         selected = np.bincount(blocks, minlength=number)
-        size = np.bincount(self.block_of_row, minlength=number)
-        if (selected != size)[selected > 0].any():
+        if (selected != np.bincount(self.block_of_row, minlength=number))[selected > 0].any():
             return None
         mask = selected[self.block] > 0
         columns = {name: getattr(self, name) for name in self._columns() if name != "block_of_row"}

@@ -168,8 +168,7 @@ def bins_words(bins: int, scheme: str) -> str:
     ('15 equal-width bins', "11 equal-width bins, by Sturges' rule")
     """
     placed = "equal-mass" if scheme == "equal-mass" else "equal-width"
-    rule = ", by Sturges' rule" if scheme == "sturges" else ""
-    return counted(bins, f"{placed} bin") + rule
+    return counted(bins, f"{placed} bin") + (", by Sturges' rule" if scheme == "sturges" else "")
 
 
 def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
@@ -867,8 +866,7 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = pl.Series(column.to_numpy())
         return numbers.fill_nan(None) if numbers.dtype.is_float() else numbers
-    texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
-    return _escaped(texts)
+    return _escaped(pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String))
 
 
 def _escaped(texts: pl.Series) -> pl.Series:

@@ -245,8 +245,6 @@ class Winrates(Figure):
 
 
 _WINRATES_TOP, _WINRATES_ROW, _WINRATES_TALL = 10, 27, 56
-#: Offset of the scores of one method from the middle of its row, in rows.
-_APART = 0.17
 
 
 def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
@@ -265,4 +263,5 @@ def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
         ends = np.nan_to_num(high - values), np.nan_to_num(values - low)
         bars = marks.whiskers(*ends, colour, thickness=1.5, width=3)
         look: Trace = {"size": 8, "symbol": symbol, "name": METRICS[score].label, "hover": texts}
-        yield markers(values, rows + (at - 0.5) * 2 * _APART, colour, error_x=bars, **look)
+        # Offset of the scores of one method from the middle of its row, in rows.
+        yield markers(values, rows + (at - 0.5) * 2 * 0.17, colour, error_x=bars, **look)

@@ -225,7 +225,6 @@ class ClassBars(SampleFigure):
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
         at = self.ranked(order)
-        band = end_columns("band", self.band, self.value)
         return {
             "class": [self.class_name[i] for i in at],
             "class_index": self.class_index[at],
@@ -233,7 +232,7 @@ class ClassBars(SampleFigure):
             "value": self.value[at],
             "ci_low": self.interval[0][at],
             "ci_high": self.interval[1][at],
-            **{name: end[at] for name, end in band.items()},
+            **{name: end[at] for name, end in end_columns("band", self.band, self.value).items()},
             "beyond": self.beyond[at],
         }
 
@@ -615,12 +614,11 @@ def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
         yield marks.area(x, low, high, p.calibrated, **panel)
     yield line(np.array([1.0, count]), np.zeros(2), p.ink, width=1, **panel)
     beyond = f.beyond[at]
-    kinds = (
+    for which, colour, symbol, size in (
         (beyond == 0, p.neutral, "circle-open", 4),
         (beyond > 0, p.vermillion, "triangle-up", 6),
         (beyond < 0, p.purple, "triangle-down", 6),
-    )
-    for which, colour, symbol, size in kinds:
+    ):
         if which.any():
             yield marks.markers(
                 packed(x[which]),

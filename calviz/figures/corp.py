@@ -320,7 +320,6 @@ class MiscalibrationPlane(Figure):
         labels, names = [], words.told_apart(self.models, 24)
         for i, ((left, low), text) in enumerate(zip(places, names, strict=True)):
             width = _LETTER * len(text)
-            sides = ["right", "left"] if left > panel / 2 else ["left", "right"]
             boxes = {
                 (h, v): (
                     left + 9 if h == "left" else left - 9 - width,
@@ -328,7 +327,7 @@ class MiscalibrationPlane(Figure):
                     left + 9 + width if h == "left" else left - 9,
                     low + _LINE if v == "bottom" else low,
                 )
-                for h in sides
+                for h in (["right", "left"] if left > panel / 2 else ["left", "right"])
                 for v in ("bottom", "top")
             }
             side = min(boxes, key=lambda s: _crowded(boxes[s], taken, panel))

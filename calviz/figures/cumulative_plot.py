@@ -315,8 +315,7 @@ class Cumulative(ScoreFigure):
         **page
             See `Figure.plot`.
         """
-        unknown = [p for p in panels if p not in get_args(CumulativePanel)]
-        if unknown or not panels:
+        if not panels or any(p not in get_args(CumulativePanel) for p in panels):
             raise OptionError(
                 f"'panels' must be among {', '.join(get_args(CumulativePanel))}; got {panels!r}."
             )

@@ -103,8 +103,7 @@ def best_threshold(view: Steps, costs: Costs) -> float:
     The threshold lies half-way between two neighbouring scores; 0 keeps every row, infinity none.
     """
     ranking = ranked(view)
-    kept = np.append(0.0, ranking.rows)
-    cost = costs.total(kept, np.append(0.0, ranking.errors), float(view.n))
+    cost = costs.total(np.append(0.0, ranking.rows), np.append(0.0, ranking.errors), float(view.n))
     # The slack treats costs as equal that differ only by the order of summation.
     slack = 1e-12 * max(1.0, float(np.abs(cost).max()))
     steps = int(np.flatnonzero(cost <= cost.min() + slack)[-1])
@@ -322,8 +321,7 @@ class Decision(SampleFigure):
             if band:
                 limits = pointwise(redrawn[:, 4:], level, view, bounds=(0, math.inf))
             gain, drawn = per_rule[0] - np.append(per_rule, curve), redrawn[:, [0]] - redrawn
-            right = _right_at_face_value(view, costs, face)
-            drift = cost_at(right, np.append(rules, at), costs)
+            drift = cost_at(_right_at_face_value(view, costs, face), np.append(rules, at), costs)
             excess_interval = _excess_interval(
                 view, gain, drawn, drift[0] - drift, level, elsewhere=chosen_on is not None
             )
@@ -591,8 +589,7 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     quantiles = score[
         np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
     ]
-    of_rules = rules[(rules >= lowest) & (rules <= 1)]
-    return np.unique(np.concatenate([even, quantiles, of_rules]))
+    return np.unique(np.concatenate([even, quantiles, rules[(rules >= lowest) & (rules <= 1)]]))
 
 
 # ---- Drawing

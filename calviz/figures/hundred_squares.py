@@ -184,12 +184,11 @@ def _squares(panel: Promise, sheet: Sheet, suffix: str, named: set[str]) -> Iter
     differ = ("came true, not promised", p.purple, "square-cross-open")
     if promised > happened:
         differ = ("promised, did not come true", p.vermillion, "square-x-open")
-    kinds = (
+    for first, last, name, colour, symbol in (
         (0, both, "came true", p.blue, "square"),
         (both, most, *differ),
         (most, HUNDRED, "neither", p.neutral, "square-open"),
-    )
-    for first, last, name, colour, symbol in kinds:
+    ):
         at = np.arange(first, last)
         if not at.size:
             continue
@@ -320,8 +319,7 @@ def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int, tall
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
     paths = _paths(bullet, palette, scale, (wide, CELL[1]), _THIN)
     marks = "".join(f"<path {path}/>" for path in paths)
-    top = (CELL[1] - tall) / 2
-    size = f'width="{wide}" height="{tall}" viewBox="0 {top:g} {wide} {tall}"'
+    size = f'width="{wide}" height="{tall}" viewBox="0 {(CELL[1] - tall) / 2:g} {wide} {tall}"'
     return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
 
 

@@ -250,8 +250,7 @@ class LearningCurves(Figure):
 def _needed_words(needed: LabelsNeeded) -> str:
     labels = counted(needed.largest, "label")
     if needed.gain < ZERO:
-        same = needed.gain > -ZERO
-        return "the same as uncalibrated" if same else f"not better with {labels}"
+        return "the same as uncalibrated" if needed.gain > -ZERO else f"not better with {labels}"
     better, settled = needed.better_from, needed.settled_from
     text = f"not reliably better with up to {labels}"
     if better is not None:
@@ -328,8 +327,7 @@ class LabelWidths(Figure):
             line(x, 100 * rows["with_judge"], p.blue, name="With the judge (PPI++)", hover=hover),
         ]  # fmt: skip
         at = {"size": 9, "symbol": "circle"}
-        round_numbers = [m * 10**e for e in range(8) for m in (1, 2, 5)]
-        ticks = [n for n in round_numbers if x[0] <= n <= x[-1]]
+        ticks = [n for e in range(8) for m in (1, 2, 5) if x[0] <= (n := m * 10**e) <= x[-1]]
         ticks = ticks[:: -(-len(ticks) // 5) if sheet.narrow else 1]
         y = np.array([100 * self.judged.width(now)])
         drawn.append(line(np.array([float(now)]), y, p.blue, points=at, name="Now", hover=hover))

@@ -205,9 +205,8 @@ class OverTimeLine(Figure):
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the periods in their order."""
         sign, reduction = scale_of(self.result.metric)[1], Reduction.of(self.result.reduction)
-        traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
         return sheet.picture(
-            traces,
+            [*_traces(self, sheet), *_before_labels(self, sheet)],
             inner=sheet.panel_height,
             margins=_MARGINS,
             xaxis=_across(sheet, _names(self.result)),
@@ -261,20 +260,19 @@ class WatchLine(Figure):
         limit = np.full(2, self.state.limit)
         top = max(math.log10(self.state.limit), float(np.log10(y.max()))) + 0.4
         low = min(float(np.log10(y.min())), 0)
-        traces = [
-            line(ends, limit, sheet.palette.vermillion, width=1.5, dash="dash", name="Limit"),
-            line(
-                x,
-                y,
-                sheet.palette.blue,
-                points={"size": 5},
-                name="E-value",
-                hover="%{customdata}: %{y:.3g}",
-                customdata=[plotly_text(name, 40) for name in looks],
-            ),
-        ]
         return sheet.picture(
-            traces,
+            [
+                line(ends, limit, sheet.palette.vermillion, width=1.5, dash="dash", name="Limit"),
+                line(
+                    x,
+                    y,
+                    sheet.palette.blue,
+                    points={"size": 5},
+                    name="E-value",
+                    hover="%{customdata}: %{y:.3g}",
+                    customdata=[plotly_text(name, 40) for name in looks],
+                ),
+            ],
             inner=sheet.panel_height,
             margins=_MARGINS,
             xaxis=_across(sheet, looks),

@@ -259,8 +259,7 @@ def clearly_useful(view: Steps, redraws: Steps, cutoff: FloatArray) -> BoolArray
     largest = scaled.max(axis=0)
     useful = np.zeros(cutoff.size, dtype=np.bool_)
     while left.any():
-        quantile = np.quantile(largest[:, left].max(axis=1), LEVEL)
-        more = left & (p <= ndtr(-quantile))
+        more = left & (p <= ndtr(-np.quantile(largest[:, left].max(axis=1), LEVEL)))
         if not more.any():
             break
         useful |= more

@@ -33,8 +33,6 @@ from calviz.sample.sample import (
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import collect_evidence
 
-#: Largest share of the rows whose points may lie beyond the axes.
-_BEYOND = 0.025
 #: What is to expect of a bin on new rows (`calviz.sample.binning.expected_share`).
 DRAWN = "a bin is drawn to the curve through all bins, less far where its interval excludes that"
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -246,7 +244,8 @@ class Reliability(ScoreFigure):
         The outermost bins of few rows, not off beyond noise, may lie beyond the end if they hold at most 2.5 % of all rows.
         """
         out = np.argsort(-np.maximum(self.mean_score, self.observed))
-        out = out[np.cumsum(self.share[out]) <= _BEYOND]
+        # Largest share of the rows whose points may lie beyond the axes.
+        out = out[np.cumsum(self.share[out]) <= 0.025]
         out = out[(self.count[out] < binning.FEW_ROWS) & np.isnan(self.expected_gap[out])]
         points = (np.delete(v, out) for v in (self.mean_score, self.observed))
         sure = self.interval[1][self.count >= binning.FEW_ROWS]
@@ -587,8 +586,7 @@ def isotonic_curve(view: steps.Steps) -> tuple[FloatArray, FloatArray, FloatArra
     """
     fitted = isotonic_regression(view.hits / view.count, weights=view.count).x
     ends = np.flatnonzero(np.append(fitted[1:] != fitted[:-1], True))
-    starts = np.append(0, ends[:-1] + 1)
-    return view.score[starts], view.score[ends], np.asarray(fitted[ends])
+    return view.score[np.append(0, ends[:-1] + 1)], view.score[ends], np.asarray(fitted[ends])
 
 
 def fractiles(view: steps.Steps) -> FloatArray:

@@ -39,7 +39,6 @@ _HISTOGRAM, _STRIPS = 0.18, (0.065, 0.14)
 _LABEL = 5.8, 64
 #: Sides of the square in pixels from which each power of ten is named on logarithmic axes, and the worst bin and all that the axes show.
 _MANY_POWERS, _LABELLED = 300, 250
-_UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Diagram:
             "base": base,
             "y": top - base,
             "customdata": self.figure.bin,
-            "marker": _UNSEEN,
+            "marker": {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}},  # unseen
             "hoverinfo": "text",
             "hovertext": self._hover,
             "showlegend": False,
@@ -246,12 +245,11 @@ class Diagram:
             name = f"Exact {self._level} interval"
         few, none = f.count < FEW_ROWS, (f.observed == 0) & (self.axes.floor > 0)
         thickness, width = (1, 0) if self._dense else (1.5, 3)
-        groups = [
+        for which, solid in [
             (at & side, solid)
             for at in (~none, none)
             for side, solid in ((~few, True), (few, False))
-        ]
-        for which, solid in groups:
+        ]:
             which &= self._within
             if not which.any():
                 continue
@@ -316,8 +314,7 @@ class Diagram:
     def _histogram(self) -> Iterator[Trace]:
         """Yield bars of the share of rows per bin, and the clickable space above."""
         share, top = 100 * self.figure.share, self._histogram_top
-        fill = self._fill(self.sheet.palette.neutral, 0.45)
-        yield self._bars(0, share, marker=fill, yaxis="y2")
+        yield self._bars(0, share, marker=self._fill(self.sheet.palette.neutral, 0.45), yaxis="y2")
         yield self._bars(top, share, yaxis="y2")
 
     @property

@@ -673,8 +673,7 @@ class _RiskCoverageCurves:
     @property
     def range(self) -> tuple[float, float]:
         """The range of the vertical axis, fitted to the curves, because differences of a few points matter."""
-        band = self.figure.band or ()
-        curves = [self.figure.risk, *(o.risk for o in self.others), *band[1:]]
+        curves = [self.figure.risk, *(o.risk for o in self.others), *(self.figure.band or ())[1:]]
         # Ignore the first few rows, whose risk fluctuates between 0 and 1.
         worst = 100 * max(0.02, *(float(c[c.size // 20 :].max()) for c in curves))
         room = min(1.12 * worst, 102.0)

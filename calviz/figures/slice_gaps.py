@@ -427,8 +427,7 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         off = tuple(s for s in judged.slices if s.where[0][1] in named)
 
     def choice(part: Sample) -> ReferralChoice:
-        curve = RiskCoverage.compute(part, band=False)
-        return curve.at_risk(risk, confidence=confidence)
+        return RiskCoverage.compute(part, band=False).at_risk(risk, confidence=confidence)
 
     choices = tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices)
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)

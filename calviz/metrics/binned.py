@@ -262,11 +262,9 @@ def sweep_steps(
     error = np.empty(last.size)
     for which in np.unique(last):
         resamples = np.flatnonzero(last == which)
-        part = np.diff(gap[chosen[which]][:, resamples], axis=0)
-        error[resamples] = np.abs(part).sum(axis=0)
+        error[resamples] = np.abs(np.diff(gap[chosen[which]][:, resamples], axis=0)).sum(axis=0)
     error /= rows[-1]
-    bins_of = np.array([cuts.size - 1 for cuts in chosen])[last]
-    return bins_of.reshape(shape), error.reshape(shape)
+    return np.array([cuts.size - 1 for cuts in chosen])[last].reshape(shape), error.reshape(shape)
 
 
 def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:

@@ -12,7 +12,6 @@ import numpy as np
 from calviz.core import blocks
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, error_metric, metric, reweighted_by
-from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import ks
@@ -335,8 +334,7 @@ def _reweighted(_: Sample, view: ClasswiseKS) -> Reweighted:
 
 def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
     """See `Reweighting`."""
-    if sample.data.clusters is not None:
-        raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
+    draws.check_unclustered(sample.data)
     weights = sample.weights
     assert weights is not None
 

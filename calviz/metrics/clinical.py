@@ -417,8 +417,7 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     square = (view.hit_sum - expected) ** 2
     with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
         out = quotient(square, variance, otherwise=0.0)
-    impossible = (variance <= 0) & (square > 1e-18)
-    return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
+    return np.where(((variance <= 0) & (square > 1e-18)).any(axis=-1), math.inf, out.sum(axis=-1))
 
 
 def _floor(view: Steps) -> Mapping[str, float]:

@@ -432,8 +432,7 @@ def _not_near_zero(probs: FloatArray) -> Iterator[tuple[IntArray, FloatArray, Fl
 
 
 def _left_closed(score: FloatArray) -> IntArray:
-    cuts = np.linspace(0, 1 + 1e-8, _PYCALIB_BINS + 1)[1:-1]
-    return np.searchsorted(cuts, score, side="right")
+    return np.searchsorted(np.linspace(0, 1 + 1e-8, _PYCALIB_BINS + 1)[1:-1], score, side="right")
 
 
 # ---- relplot
@@ -585,8 +584,7 @@ def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
     """Return 0, 1/M, ..., 1, shape (M + 1,), as torch computes it: up from 0 in the lower half, down from 1 in the upper."""
     step = dtype.type(1) / dtype.type(bins)
     up = np.arange(bins + 1, dtype=dtype)
-    edges = np.where(up < (bins + 1) // 2, up * step, 1 - up[::-1] * step)
-    return np.asarray(edges, dtype=dtype)
+    return np.asarray(np.where(up < (bins + 1) // 2, up * step, 1 - up[::-1] * step), dtype=dtype)
 
 
 def _torchmetrics_ece(score: FloatArray, hit: BoolArray) -> float:

@@ -246,8 +246,7 @@ def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -
         # The fit of all steps equals the fit of the levels of their blocks.
         fits = [_levels(part.count, part.hits) for part in view.blocks()]
         levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
-        fitted = isotonic_regression(levels, weights=weights)
-        return np.asarray(weights @ function(fitted.x))
+        return np.asarray(weights @ function(isotonic_regression(levels, weights=weights).x))
     count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
     sums = [
         np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))

@@ -334,8 +334,7 @@ def _kde(view: KernelSteps, d: int) -> FloatArray:
     gap = np.abs(nodes * rows - (hits if view.signed else np.minimum(hits, rows)))
     if d == 2:
         np.square(gap, out=gap)
-        some = rows > _FEW * n[..., None]
-        gap = np.divide(gap, rows, out=np.zeros_like(gap), where=some)
+        gap = np.divide(gap, rows, out=np.zeros_like(gap), where=rows > _FEW * n[..., None])
     return np.asarray(step_views.integrate(gap) / n)
 
 

@@ -24,15 +24,11 @@ RAMP = (-0.6, 0.0)
 #: Below `FEW_ROWS` rows, both limits rise by `FOR_FEW_ROWS` standard errors each time that the number of rows falls by a factor of 4:
 #: what a mixture can gain does not depend on the number of rows, but what it can lose by fitting noise does.
 FEW_ROWS, FOR_FEW_ROWS = 800, 1.2
-#: Resamples behind the weights of each fold under which the gain is measured.
-FEW_RESAMPLES = 200
 #: Methods that are best in a smaller share of the resamples are dropped; a smaller part of the mixture is not used.
 LEAST_SHARE = 0.01
 #: Standard errors of the difference from the best method, in both scores, from which a method is not fitted to other folds, and the
 #: number of held-out rows from which they are trusted.
 FAR_BEHIND, RACE_ROWS = 4.0, 300
-#: A loss that no mean of others reaches.
-_NEVER_BEST = 1e6
 #: With fewer rows the model is left as it is.
 LEAST_ROWS = 20
 #: Seed of folds and resamples; a share of 1,000 resamples varies by about one percentage point between seeds.
@@ -194,8 +190,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
             started = time.perf_counter()
             part = self._make(spec)
             try:
-                weights = part._check_weights(fitting[2], scores)
-                part._fit_checked(scores, labels, weights, floor)
+                part._fit_checked(scores, labels, part._check_weights(fitting[2], scores), floor)
                 probs[spec.key] = part._transform_checked(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
@@ -214,14 +209,16 @@ class AutomaticRecalibrator(FlooredRecalibrator):
         # Those that were best may be left behind later.
         for key, (best, gap) in reversed(self._behind.items()):
             if key in keys:
-                losses[:, :, keys.index(key)] = _NEVER_BEST
+                # A loss that no mean of others reaches.
+                losses[:, :, keys.index(key)] = 1e6
             if {key, *best} <= set(keys):
                 means[:, keys.index(key)] = means[[0, 1], [keys.index(b) for b in best]] + gap
         shares = best_shares(losses, rng)
         weights = self._weights(shares)
 
         def weights_without(rows: BoolArray) -> FloatArray:
-            return self._weights(best_shares(losses[:, ~rows], rng, FEW_RESAMPLES))
+            # Resamples behind the weights of each fold under which the gain is measured.
+            return self._weights(best_shares(losses[:, ~rows], rng, 200))
 
         gains = [
             division.gains([weights_without(division.fold == f) for f in division.folds])

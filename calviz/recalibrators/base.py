@@ -736,8 +736,7 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     except IsADirectoryError:
         raise InputError("cannot be opened: it is a folder", file=os.fspath(path)) from None
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot be opened ({reason})", file=name) from None
+        raise InputError(f"cannot be opened ({error.strerror or str(error)})", file=name) from None
     return record_in(content, name)
 
 

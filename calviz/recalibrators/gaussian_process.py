@@ -114,7 +114,6 @@ def {name}_of(log_p):
 
 
 GRID = 512
-_JITTER = 1e-6
 _FAR = 1e30
 _BLOCK_BYTES = 1 << 17
 
@@ -156,8 +155,7 @@ class LatentProblem:
         self.place = np.empty(x.shape, dtype=np.float32)
         for rows in row_blocks(x):
             # Slightly inside, so that the right neighbour is on the grid too.
-            at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
-            self.place[rows] = np.clip(at, 0, GRID - 1.001)
+            self.place[rows] = np.clip((warp(x[rows]) - low) * ((GRID - 1) / -low), 0, GRID - 1.001)
         self.label_counts = _on_grid(self.place[np.arange(labels.size), labels], self.weights)
         self.passes = 0
 
@@ -193,7 +191,8 @@ class LatentProblem:
             return np.asarray(scale * np.exp(-0.5 * ((a[:, None] - b) / length) ** 2))
 
         of_points = kernel(self.points, self.points)
-        of_points[np.diag_indices(self.inducing)] += _JITTER * scale
+        # A jitter, as the matrix of close points is nearly singular.
+        of_points[np.diag_indices(self.inducing)] += 1e-6 * scale
         factor = cholesky(of_points, lower=True)
         a = solve_triangular(factor, kernel(self.points, self.grid), lower=True).T
         return a, np.maximum(scale - np.vecdot(a, a), 0)
@@ -244,13 +243,12 @@ class LatentProblem:
         rows, columns = np.tril_indices(m)
         theta[m:-2][rows == columns] = np.log(0.1)
         theta[-2:] = 0.0, -1.0
-        bounds = [(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)]
         minimum = minimize(
             self.negative_bound,
             theta,
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=[(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)],
             options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
         )
         mean, _, a, _, variance = self.posterior(minimum.x)

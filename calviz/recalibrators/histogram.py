@@ -202,12 +202,8 @@ class BayesianBinning(OneVsRest):
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
-#: Number of bins whose evidence is computed at once, so that memory does not grow with their total number.
-_BINS_AT_A_TIME = 1 << 13
 #: Coefficients of Stirling's series for log Gamma in powers of 1 / x, the highest first.
 _STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
-#: Binnings whose posterior is below this share of the best one's are dropped.
-_NEGLIGIBLE = 1e-10
 
 
 def averaged_binnings(ordered: FloatArray, hits: FloatArray, below: FloatArray) -> Piecewise:
@@ -227,10 +223,12 @@ def averaged_binnings(ordered: FloatArray, hits: FloatArray, below: FloatArray) 
     gamma functions. Many binnings are stored in one long array: each needs only its cuts and sums.
     """
     counts = np.array(bin_counts(max(1, round(below[-1]))))
-    groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
+    # Evidence is computed for about this many bins at once, so that memory does not grow with their total number.
+    groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // (1 << 13))) + 1)
     score = np.concatenate([_Bins.of(ordered, hits, group, below).evidence() for group in groups])
     weight = np.exp(score - score.max())
-    weight[weight < _NEGLIGIBLE] = 0
+    # Binnings whose posterior is below this share of the best one's are dropped.
+    weight[weight < 1e-10] = 0
     weight /= weight.sum()
     used = _Bins.of(ordered, hits, counts[weight > 0], below)
     # The average has a step wherever a binning has one: add up the steps in the order of the ranks.
@@ -266,8 +264,7 @@ class _Bins:
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
         border = _border(ordered, cuts)
-        before = np.where(first, 0.0, np.roll(border, 1))
-        centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
+        centre = np.clip((np.where(first, 0.0, np.roll(border, 1)) + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
         # By rounding, the rows may fall below the hits in the last digit.

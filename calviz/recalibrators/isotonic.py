@@ -253,8 +253,7 @@ class ScoresAroundPositives:
         upto = np.searchsorted(ordered, positives.high, side="right")
         under = np.where(below > 0, ordered[np.maximum(below - 1, 0)], -np.inf)
         over = np.where(upto < n, ordered[np.minimum(upto, n - 1)], np.inf)
-        ends = float(ordered[0]), float(ordered[-1])
-        return cls(positives, below, upto, under, over, *ends, n)
+        return cls(positives, below, upto, under, over, float(ordered[0]), float(ordered[-1]), n)
 
     def merged(self, other: ScoresAroundPositives) -> ScoresAroundPositives:
         """Merge with another run of scores."""
@@ -670,8 +669,7 @@ def _corners(rows: FloatArray, hits: FloatArray) -> IntArray:
 
     def pooled(at: IntArray) -> IntArray:
         count = np.diff(rows[at])
-        share = np.diff(hits[at]) / count
-        return np.asarray(at[isotonic_regression(share, weights=count).blocks])
+        return np.asarray(at[isotonic_regression(np.diff(hits[at]) / count, weights=count).blocks])
 
     parts = [pooled(np.arange(p.start, p.stop + 1)) for p in runs(0, rows.size - 1)]
     return pooled(np.unique(np.concatenate(parts)))

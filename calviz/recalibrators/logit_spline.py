@@ -290,8 +290,7 @@ class LogOddsCells:
         low, width = float(z[0]), float(z[-1]) - float(z[0])
         starts, before = [], (-1, -1)
         for part in runs(0, n):
-            run = z[max(part.start - 1, 0) : part.stop]
-            at = np.flatnonzero(np.diff(run)) + max(part.start, 1)
+            at = np.flatnonzero(np.diff(z[max(part.start - 1, 0) : part.stop])) + max(part.start, 1)
             if part.start == 0:
                 at = np.append(0, at)
             if distinct > CELLS and at.size:

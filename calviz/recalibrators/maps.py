@@ -348,14 +348,13 @@ class Numbers:
         return int(array) if self.whole else float(array)
 
     def _check(self, array: FloatArray) -> None:
-        rules = (
+        for broken, rule in (
             (~np.isfinite(array), "finite"),
             (~(array > self.above), f"above {self.above:g}"),
             (~(array >= self.least), f"{self.least:g} or more"),
             (~(array <= self.most), f"at most {self.most:g}"),
             (array != np.floor(array) if self.whole else np.zeros(array.shape, np.bool_), "whole"),
-        )
-        for broken, rule in rules:
+        ):
             if broken.any():
                 raise DamagedField(f"must be {rule}, got {float(array[broken][0])!r}")
         if self.ascending and array.shape[0] and (np.diff(array, axis=0) < 0).any():
@@ -597,10 +596,6 @@ def inverse(p):
 # ---- Data frames
 
 
-#: Rows per batch, where the engine lets the caller choose.
-BATCH_ROWS = 1 << 17
-
-
 def transform_frame(
     fitted: Any, frame: Any, scores: str | Sequence[str], names: Sequence[str] | None
 ) -> Any:
@@ -633,7 +628,8 @@ def transform_frame(
             for name, column in zip(new, calibrated, strict=True)
         ]
         return wrapped.with_columns(*added).to_native()
-    reader = record_batches(frame, BATCH_ROWS, wrapped.implementation)
+    # Rows per batch, where the engine lets the caller choose.
+    reader = record_batches(frame, 1 << 17, wrapped.implementation)
     return _mapped_reader(fitted, reader, columns, new)
 
 
@@ -685,8 +681,7 @@ def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) 
 
 
 def _mapped_spark(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:
-    fields = [field for field in frame.schema.fields if field.name not in new]
-    schema = type(frame.schema)(fields)
+    schema = type(frame.schema)([field for field in frame.schema.fields if field.name not in new])
     for name in new:
         schema = schema.add(name, "double")
 

@@ -334,8 +334,6 @@ MAX_PASSES = 100
 _STEEP = 10.0
 #: Largest absolute slope and intercept; log-odds have no unit, so this does not depend on a scale.
 BOUND = 1e4
-#: Fits to a part of the rows give a starting point only with at least this many positives and negatives.
-_ENOUGH = 20
 _BLOCK_BYTES = 1 << 17
 #: When at most one in this many classes is left to fit, they are fitted on their own.
 _FEW = 8
@@ -401,7 +399,8 @@ def fit_logistic(
             part = every(step)
             first_fit = part.maximise(theta, part.free(intercept=intercept), DECREMENT_OF_SOME)
             fewer = np.minimum(part.positives, part.n - part.positives)
-            usable = (fewer >= _ENOUGH) & ~first_fit.separated
+            # Fits to a part of the rows give a starting point only with at least this many positives and negatives.
+            usable = (fewer >= 20) & ~first_fit.separated
             theta[:, usable] = first_fit.parameters[:, usable]
     free = problem.free(intercept=intercept)
     maximum = problem.maximise(theta, free)

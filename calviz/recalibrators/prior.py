@@ -22,8 +22,6 @@ from calviz.recalibrators import base, maps
 
 #: Largest deviation of a mean from its target.
 _CLOSE = 1e-13
-#: Standard errors from which a mean score differs visibly from the share of its class.
-_VISIBLE = 4.0
 #: Level of the test of `BaseRates.changed`.
 CHANGED = 0.005
 
@@ -102,7 +100,8 @@ class PriorShift(base.FlooredRecalibrator):
         n = effective_number(row_weights(weights, scores.shape[0]))
         off = np.abs(mean - share) / np.sqrt(np.maximum(mean * (1 - mean), 1e-12) / n)
         worst = int(off.argmax())
-        if off[worst] > _VISIBLE:
+        # Standard errors from which a mean score differs visibly from the share of its class.
+        if off[worst] > 4.0:
             self._warn(
                 f"the mean probability of class {worst} is {percent(mean[worst])}, its share {percent(share[worst])}: calibrate first, "
                 "because an offset carries this error along."
@@ -365,8 +364,7 @@ def _cells(probs: Sequence[FloatArray], rows: int) -> tuple[list[IntArray], int]
     """Cells of the rows of two sets: of two classes up to ten of equal mass, of more the predicted class, in two halves by confidence."""
     if probs[0].shape[1] == 2:
         score = [p[:, 1].astype(np.float64) for p in probs]
-        count = int(np.clip(rows // 50, 2, 10))
-        inner = np.linspace(0, 1, count + 1)[1:-1]
+        inner = np.linspace(0, 1, int(np.clip(rows // 50, 2, 10)) + 1)[1:-1]
         edges = np.unique(np.quantile(np.concatenate(score), inner))
         cells = [np.searchsorted(edges, s, side="left") for s in score]
     else:

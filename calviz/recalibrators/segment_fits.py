@@ -17,8 +17,6 @@ from calviz.core.p_values import benjamini_hochberg
 DIFFER = 0.01
 #: Most offsets and slopes that are fitted together.
 MOST_EFFECTS = 1_500
-#: Largest variance of offsets and slopes, in squared logits.
-MOST_VARIANCE = 25.0
 #: Smallest probability whose logarithm is taken.
 LEAST = 1e-300
 #: Smallest variance that is not taken for 0; and how close variances, and offsets, are fitted.
@@ -250,7 +248,8 @@ class SegmentFit:
             # Number of effects of each block that the rows determine.
             free = sizes - np.add.reduceat(spread, starts) / np.maximum(self.variances, _NONE)
             found = np.add.reduceat(values**2, starts) / np.maximum(free, 1e-9)
-            found = np.where(some, np.minimum(found, MOST_VARIANCE), 0.0)
+            # Largest variance of offsets and slopes, in squared logits.
+            found = np.where(some, np.minimum(found, 25.0), 0.0)
             close = np.abs(found - self.variances) <= 1e-4 * np.maximum(self.variances, 1e-3)
             self.variances = found
             if close.all():
@@ -310,8 +309,7 @@ class TemperatureFit(SegmentFit):
         `others` are the p-values of offsets and slopes of the same columns in turn, of the same family.
         """
         own = self.p_values(blocks)
-        tests = benjamini_hochberg([*own, *others])
-        each = zip(blocks, own, tests, others[::2], strict=False)
+        each = zip(blocks, own, benjamini_hochberg([*own, *others]), others[::2], strict=False)
         self.take([b for b, p, test, offset in each if test <= DIFFER and p <= offset])
         return own
 

@@ -32,9 +32,6 @@ from calviz.recalibrators.segment_fits import (
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
-#: Pairs of columns times rows up to which pairs are tried.
-PAIRS_TIMES_ROWS = 20_000_000
-
 
 @dataclass(frozen=True, eq=False)
 class SegmentedColumn:
@@ -359,7 +356,8 @@ class SegmentOffsets(FlooredRecalibrator):
         if tempered.blocks:
             fit = SegmentFit(tempered.log_odds, fit.hit, counts)
         fit.add(alone, beside)
-        if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
+        # Pairs of columns times rows up to which pairs are tried.
+        if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= 20_000_000:
             fit.add(
                 [
                     EffectBlock((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
@@ -470,8 +468,7 @@ class SegmentOffsets(FlooredRecalibrator):
         """In which columns segments differ, in a sentence."""
         names = [" x ".join(shortened(self.columns_[c].name) for c in e.of) for e in self.effects_]
         if not names:
-            base = RECALIBRATORS[self.base_.key].label
-            return f"no segments are shown to differ: it is {base} of all rows."
+            return f"no segments are shown to differ: it is {RECALIBRATORS[self.base_.key].label} of all rows."
         return f"the segments of {', '.join(names)} differ beyond chance."
 
     def _keep_used(self) -> None:

@@ -28,8 +28,6 @@ _CLASSWISE_PASSES = 15
 _NATS = 0.1
 #: Largest number of passes of an easy fit.
 _MOST_PASSES = 300
-#: Large data are first fitted to a part of their rows: at least about this many.
-_WARM_ROWS = 8_000
 
 
 #: Whether a search ends, at a point with a value.
@@ -59,7 +57,8 @@ def fit_linear(problem: LinearProblem, start: FloatArray, *, ended: Ended = neve
 
 def warm_start(problem: LinearProblem, start: FloatArray, ended: Ended = never) -> FloatArray:
     """Return the minimum over a part of the rows if there are many rows, else `start` itself."""
-    rows = max(_WARM_ROWS, 100 * problem.k)
+    # Large data are first fitted to a part of their rows: at least about this many.
+    rows = max(8_000, 100 * problem.k)
     if problem.n < 3 * rows:
         return start
     # Only to within their own noise: their minimum is not that of all rows.
@@ -290,8 +289,6 @@ class StrengthSearch(Generic[S]):
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 #: Steps, the change of the gradient along each, and 1 over their inner product.
 CurvaturePairs = list[tuple[FloatArray, FloatArray, float]]
-#: Number of past steps that correct a preconditioner.
-_MEMORY = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +363,8 @@ def minimise(
         bend, size = float(np.vdot(moved, turned)), np.vdot(turned, turned) * np.vdot(moved, moved)
         if bend > 1e-12 * float(size) ** 0.5:
             pairs.append((moved.astype(pair_dtype), turned.astype(pair_dtype), 1 / bend))
-            del pairs[:-_MEMORY]
+            # The last 12 steps correct the preconditioner.
+            del pairs[:-12]
 
     limits: Any = {"tolerance": tolerance, "max_passes": max_passes, "rounding": rounding}
     return _search(function, start, direction, learn, ended=ended, last_step=last_step, **limits)

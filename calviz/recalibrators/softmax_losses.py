@@ -485,8 +485,6 @@ class MatrixProblem(LinearProblem):
 
 #: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
 DIRECTIONS = 2
-#: Number of rows from which its curvatures are estimated.
-_STRUCTURED_ROWS = 2_500
 
 
 class StructuredProblem(MatrixProblem):
@@ -509,7 +507,8 @@ class StructuredProblem(MatrixProblem):
         return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
 
     def _along_directions(self, x: FloatArray) -> Inverse:
-        part = self.some(_STRUCTURED_ROWS)
+        # Number of rows from which its curvatures are estimated.
+        part = self.some(2_500)
         part.dtype = np.float32
         inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
         k, m = self.k, part.n
@@ -541,8 +540,7 @@ class StructuredProblem(MatrixProblem):
         spread = p * (1 - p)
         rest = (spread.T @ (z * z)).astype(np.float64)
         for a in range(DIRECTIONS):
-            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
-            rest -= explained[:, None] * u[:, a] ** 2
+            rest -= np.einsum("ij,ij->j", spread, features[2 + a] ** 2)[:, None] * u[:, a] ** 2
         rest = np.maximum(rest / m, 0) + strengths[:, :-1]
 
         def off_directions(v: FloatArray) -> FloatArray:

@@ -99,8 +99,7 @@ class SplineRecalibrator(OneMap):
         def work(rows: slice) -> None:
             block = scores.block(rows)
             top = _top(block, r)
-            at = np.arange(block.shape[0])
-            score[rows] = np.minimum(block[at[:, None], top].sum(axis=1), 1)
+            score[rows] = np.minimum(block[np.arange(block.shape[0])[:, None], top].sum(axis=1), 1)
             hit[rows] = (top == labels[rows, None]).any(axis=1)
 
         for_row_blocks(scores.array, work)

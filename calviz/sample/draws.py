@@ -649,6 +649,12 @@ def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt
         del out, counts  # before the next block is made
 
 
+def check_unclustered(data: Dataset) -> None:
+    """Raise NotAvailable if the labels of some rows depend on each other, so that they cannot be redrawn one by one."""
+    if data.clusters is not None:
+        raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
+
+
 def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) -> IntArray:
     """Labels drawn from the rows' own probabilities, shape (resamples, n).
 

@@ -190,8 +190,7 @@ def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
 
 def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     """See `Reweighting`."""
-    if sample.data.clusters is not None:
-        raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
+    draws.check_unclustered(sample.data)
 
     def draw(rng: Generator, _: Any, size: int) -> TrueClassErrors:
         labels = draws.redrawn_labels(full_predictions(sample).probs, rng, size)

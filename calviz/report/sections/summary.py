@@ -10,7 +10,6 @@ from importlib import metadata
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from calviz.comparison.advice import moved_words
@@ -19,13 +18,12 @@ from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import LEVEL, METRICS, UNCALIBRATED, Metric, MetricResult, shown_first
 from calviz.core.errors import RESAMPLES, CalvizError, NotAvailable, worst_first
-from calviz.core.predictions import Dataset
 from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report import content
 from calviz.report.content import Block, Facts, Heading, Note, Subject, TableBlock, Text, section
-from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.sample import rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Verdict, Written, alone, missing, remarks
 from calviz.verdicts.miscalibration_checks import where_to_look
@@ -228,8 +226,12 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     columns: dict[str, object] = {}
     if data.ids is not None:
         columns[shorten(data.id_name, 40)] = [shorten(str(data.ids[i]), 40) for i in rows]
-    elif subject.whole is not None:
-        numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
+    elif (file := subject.whole) is not None:
+        kept = np.ones(file.n, dtype=np.bool_)
+        if (split := subject.sample.split) is not None and file.splits is not None:
+            kept &= file.splits.mask(split)
+        where = rows_where(file, subject.sample.where)
+        numbers = np.flatnonzero(kept if where is None else kept & where)
         if numbers.size == data.n:
             row_numbers = numbers if data.file_rows is None else data.file_rows
             columns["row"] = [whole(n + 1) for n in row_numbers[rows]]
@@ -245,15 +247,6 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
         pd.DataFrame(columns),
         right=[name for name in ("row", "confidence") if name in columns],
     )
-
-
-def _rows_of_file(whole: Dataset, sample: Sample) -> npt.NDArray[np.bool_]:
-    """Mark the rows of a file that are in the split and slice of a sample."""
-    kept = np.ones(whole.n, dtype=np.bool_)
-    if sample.split is not None and whole.splits is not None:
-        kept &= whole.splits.mask(sample.split)
-    where = rows_where(whole, sample.where)
-    return kept if where is None else kept & where
 
 
 def _in_table(subject: Subject) -> list[Metric]:
