@@ -292,6 +292,17 @@ def damaged(how: str = "") -> InputError:
     return InputError(f"the file is damaged or incomplete{detail}", remedy="save or copy it again")
 
 
+def no_outcomes(column: str | None = None) -> InputError:
+    """Return the error about a column of labels that are all missing, or about a file that has none."""
+    none = f"the column '{short(column)}' holds no outcomes" if column else "there are no labels"
+    return InputError(
+        f"{none}: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
+        column=column,
+        placed=True,
+        unlabelled=True,
+    )
+
+
 def no_rows(what: str = "there are no rows of data") -> InputError:
     """Return the error about a file without rows; `what` is the beginning of its sentence."""
     return InputError(what, remedy="save the file with at least one row of predictions")

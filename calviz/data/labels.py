@@ -16,7 +16,7 @@ from calviz.core.blocks import AnyArray, BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, event_of, is_missing, pairs_of, whole
-from calviz.data.format import REPAIRS, Notice, filled, join_places, short
+from calviz.data.format import REPAIRS, Notice, filled, join_places, no_outcomes, short
 
 # ---- Class indices
 
@@ -528,17 +528,6 @@ def check_class_names(names: tuple[str, ...], k: int) -> None:
     if names and len(names) != k:
         what = f"there are {len(names):,} class names for {k:,} classes"
         raise InputError(what, remedy="give one name per class, in the order of the scores")
-
-
-def no_outcomes(column: str | None = None) -> InputError:
-    """Return the error about a column of labels that are all missing, or about a file that has none."""
-    none = f"the column '{short(column)}' holds no outcomes" if column else "there are no labels"
-    return InputError(
-        f"{none}: this file can be given calibrated scores (calviz apply FILE --map MAP.json), but not judged",
-        column=column,
-        placed=True,
-        unlabelled=True,
-    )
 
 
 def names_of_one(name: str, values: AnyArray | Factor) -> tuple[str, ...]:

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names, label_columns, labels, other_columns, score_columns
+from calviz.data import column_names, label_columns, other_columns, score_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
-from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
+from calviz.data.format import (
+    Column,
+    Notice,
+    ReadingOptions,
+    Table,
+    known_columns,
+    no_outcomes,
+    short,
+    span,
+)
 from calviz.data.judge_columns import with_verdicts
 from calviz.data.loaded import ReadingForMap
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
@@ -53,7 +62,7 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     _check_options(table, options)
     options = with_verdicts(table, options)
     if options.label == "" and not options.for_map:
-        raise labels.no_outcomes()
+        raise no_outcomes()
     view = TableView(table, options)
     taken = columns_of_rows(view)
     found = _scores_and_label(view, taken)
@@ -679,7 +688,7 @@ def no_scores(view: TableView, taken: set[str], label: str | None) -> InputError
         void = [name for name, values in fetched.items() if other_columns.blank(values).all()]
         called = [name for name in void if view.table[name].is_called_label]
         if len(called or void) == 1 and not any(c.is_called_label for c in single if c.classes):
-            return labels.no_outcomes((called or void)[0])
+            return no_outcomes((called or void)[0])
     raw = [c.name for c in view.numeric(taken) if not c.in_unit and c.words & column_names.RAW]
     if len(raw) == 1:
         chosen = {"scores": (raw[0],), "kind": "logits"}
