@@ -206,7 +206,8 @@ def mostly_in_unit(column: Column) -> bool:
     """Whether all numbers but a few strays lie in [0, 1]."""
     if column.in_unit or column.head.dtype.kind != "f":
         return column.in_unit
-    return bool(np.mean(abs(column.head[~np.isnan(column.head)] - 0.5) > 0.5) < _STRAYS)
+    known = column.head[~np.isnan(column.head)]
+    return known.size > 0 and bool(np.mean(abs(known - 0.5) > 0.5) < _STRAYS)
 
 
 @dataclass(frozen=True, eq=False)

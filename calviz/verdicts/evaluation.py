@@ -301,8 +301,7 @@ class Verdict(JudgedNumbers):
             first = self.sentence.partition(place)
             return f"{first[0]}{place}{first[2].partition('.')[0]}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
-        digits = max(2, self.share_decimals)  # as in pictures and tables of metrics
-        score, observed = (percent(v, digits) for v in (self.score, self.observed))
+        score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
         if top:
             means = f"sure of {score}, right in {observed}"
@@ -390,9 +389,9 @@ class Verdict(JudgedNumbers):
     @property
     def share_decimals(self) -> int:
         """Number of decimals of `score` and `observed` in percent."""
-        return share_decimals(
-            self.score, self.observed, self.mcs_decimals, words.gap_decimals(self.ece)
-        )
+        # Two at least, as in pictures and tables of metrics.
+        least = max(2, words.gap_decimals(self.ece))
+        return share_decimals(self.score, self.observed, self.mcs_decimals, least)
 
 
 #: What the line below a headline leaves out of the sentence, or says in fewer words: the test, what the numbers beside it say, their rows.
@@ -614,7 +613,7 @@ class Written:
             of_accuracy = result.key in ("accuracy", "error")
             self.decimals = 2 if of_accuracy else 1
             if of_accuracy and verdict and verdict.reduction == "top-label" and verdict.rows > 1:
-                self.decimals = max(2, verdict.share_decimals)
+                self.decimals = verdict.share_decimals
         elif self.unit == "points":
             self.decimals = words.points_decimals(result.value)
         else:

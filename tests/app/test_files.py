@@ -477,11 +477,11 @@ def test_the_numbers_are_those_of_the_reading_that_was_chosen():
     ways = [b.label for b in app.button if b.label.startswith("The probability")]
     assert len(ways) == 2
     press(app, next(w for w in ways if "'M'" in plain(w))).open("data")
-    assert "'M' is expected in **50.0 %**, and true in **50.0 %**" in text_of(quiet(app))
+    assert "'M' is expected in **50.00 %**, and true in **50.00 %**" in text_of(quiet(app))
     app.open("overview")
     assert "mine.csv · 32 rows" in text_of(quiet(app))
     app = quiet(upload(open_page(page="data"), "one.csv", b"label,score\n1,0.8\n"))
-    assert "'1' is expected in **80.0 %**, and true in **1 of 1 row**" in text_of(app)
+    assert "'1' is expected in **80.00 %**, and true in **1 of 1 row**" in text_of(app)
 
 
 @pytest.mark.slow

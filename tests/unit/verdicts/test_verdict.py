@@ -489,7 +489,7 @@ def means(data):
     """Mean forecast, frequency, mean confidence, accuracy, in percent."""
     p, y = data.probs[:, 1], data.labels
     values = (p.mean(), y.mean(), np.maximum(p, 1 - p).mean(), ((p > 0.5) == y).mean())
-    return [f"{100 * v:.1f} %" for v in values]
+    return [f"{100 * v:.2f} %" for v in values]
 
 
 def quick(data):
