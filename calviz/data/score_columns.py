@@ -465,9 +465,15 @@ def offer_models(view: TableView, found: roles.ColumnRoles, taken: set[str]) -> 
     pair = next(iter(truth.pairs), ()) if truth.width is None else ()
     usual, called = event_of(pair), next(iter(found.scores[0].keys[-1:]), None)
     event = called if called in pair else usual
+    # Of several labels, one is the event, or all but one.
+    one_of = [*map(class_key, options.class_names or ())] * ("others-no" in options.repair)
+    if one_of:
+        event = usual = one_of[-1]
     if event is None or (event != usual and column_names.whole(event) is not None):
         return
     hit, words = truth.keys == event, (*truth.words, *column_names.words(event))
+    if one_of and not hit.any():
+        hit = truth.keys != one_of[0]
     known = column_names.SCORE_WORDS | {*filter(str.isalpha, words)}
     used = [view.table[s.columns[-1]] for s in found.scores]
     free = view.numeric({*taken, *found.used, BEFORE})

@@ -662,6 +662,29 @@ def test_a_score_with_a_stray_value_is_the_score_beside_one_in_percent() -> None
     assert "score b (%)" not in read.first.groups
 
 
+@pytest.mark.parametrize("names", [("not left", "left"), ("stayed", "not stayed")])
+def test_another_model_is_offered_where_one_of_several_labels_is_the_event(names) -> None:
+    rng = np.random.default_rng(4)
+    score = rng.uniform(0, 1, 900)
+    left = rng.random(900) < score
+    stays = ["moved", "stayed"] if names[1] == "left" else ["stayed", "stayed"]
+    leaves = ["left", "left"] if names[1] == "left" else ["left", "moved"]
+    said = np.where(left, rng.choice(leaves, 900), rng.choice(stays, 900))
+    other = np.clip(score + rng.normal(0, 0.1, 900), 0.001, 0.999)
+    columns = {"status": said, "risk a": score, "score b (%)": np.round(100 * other, 1)}
+    read = loaded(columns, label="status", class_names=names, repair=("others-no",))
+    (way,) = (way for way in read.ways if "models" in way.options)
+    assert way.options["models"] == ("risk a", "score b (%)")
+
+
+def test_of_one_row_the_column_that_is_called_a_label_comes_first() -> None:
+    columns = {"site": ["A"], "age band [y]": ["60-79"], "outcome (final)": ["gone"], "risk": [0.3]}
+    with pytest.raises(InputError, match="several could be it") as caught:
+        loaded(columns)
+    labels = [way.options["label"] for way in caught.value.readings]
+    assert labels.index("outcome (final)") < labels.index("site")
+
+
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
     one, two = P.copy(), P.copy()
     one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan
