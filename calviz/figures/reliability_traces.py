@@ -489,7 +489,7 @@ class Diagram:
         last = f"({points(abs(gap), words.gap_decimals(expected))} on these {f.sums.row_words(int(f.bin[at]))})"
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         left = min([gap < 0, gap >= 0], key=lambda left: self._covered(left, len(last)))
-        half, up = len(last) * _LABEL[0] / self._side / 2, _LABEL[1] / self._side
+        x, y, side, end = (0.02, 0.97, "left", "top") if left else (0.98, 0.03, "right", "bottom")
         yield marks.label(
             f"<b>{size}</b><br>too{way} on new rows<br>{last}",
             p,
@@ -499,12 +499,11 @@ class Diagram:
             y=float(self._at([score, f.observed[at]]).mean()),
             axref="x",
             ayref="y",
-            # From the middle of the label: along its side, the line would look like an error bar.
-            ax=self.axes.along(0.02 + half if left else 0.98 - half),
-            ay=self.axes.along(1 - up if left else up),
-            xanchor="center",
-            yanchor="bottom" if left else "top",
-            align="left" if left else "right",
+            ax=self.axes.along(x),
+            ay=self.axes.along(y),
+            xanchor=side,
+            yanchor=end,
+            align=side,
             # On a grey range, or on marks, it keeps a ground of its own.
             bgcolor=p.glaze(p.paper, 0.8),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}

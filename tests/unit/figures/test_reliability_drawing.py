@@ -259,7 +259,7 @@ def _label_and_points(share_of_hits):
         calviz.Predictions(probs=score, labels=labels), reduction="positive", bins=10
     )
     (label,) = [a for a in figure.plot().layout.annotations if "points</b><br>too" in a.text]
-    return label.align, label.text
+    return label.xanchor, label.text
 
 
 def test_the_label_of_the_worst_bin_covers_no_points():
