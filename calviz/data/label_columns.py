@@ -313,8 +313,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         if only.type == "text" and len(only.classes) == 2 and not only.words & known:
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
-    called = [c.name for c in sorted(possible, key=lambda c: not c.is_called_label)]
-    raise _several_labels(called, f"{none}, and several could be it")
+    raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
 
 
 def _is_far_off(view: TableView, column: Column, scores: ScoreColumns) -> bool:

@@ -78,7 +78,7 @@ class ReadingForMap(ReadingOptions):
         """
         names = tuple(self.map_scores.get("columns", ()))
         there = [n for n in names if n in table and table[n].numeric and table[n].width is None]
-        # Logarithms of confidences are known by their names, and what is headed in percent is asked of each file.
+        # Logarithms of confidences are known by their names, and one column that is headed in percent is asked about in each file.
         if not names or len(there) < len(names) or plain(names[0]) in column_names.LOG_CONFIDENCES:
             return self
         after = tuple(f"p_{name}" for name in self.map_classes)
@@ -88,7 +88,8 @@ class ReadingForMap(ReadingOptions):
                 f"a map was applied before: '{short(after[0])}' stands beside '{short(names[0])}'; say what this map is applied to",
                 readings=[Reading(way, {"scores": of}) for way, of in ways.items()],
             )
-        if any(table[name].is_headed_in_percent for name in names):
+        asked = len(names) == 1 and "percent" not in self.repair
+        if asked and table[names[0]].is_headed_in_percent:
             return self
         classes = self.class_names or self.map_classes or None
         return replace(self, scores=names, kind=self.map_scores["kind"], class_names=classes)

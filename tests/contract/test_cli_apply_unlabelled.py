@@ -447,3 +447,29 @@ def test_a_map_whose_classes_still_hold_the_unit_is_for_the_same_classes(tmp_pat
     to = ("--map", tmp_path / "map.json", "--out", tmp_path / "out.csv", "--repair", "percent")
     code, _, stderr = run("apply", tmp_path / "new.csv", *to)
     assert code == 0, stderr
+
+
+def test_the_columns_in_percent_that_a_map_was_fitted_on_are_taken_beside_those_of_another_model(
+    tmp_path: Path,
+):
+    rng = np.random.default_rng(0)
+    names = ("ok", "gearbox", "generator")
+    one, other = (np.round(100 * rng.dirichlet([1, 1, 1], 600), 3) for _ in range(2))
+    columns = {f"P[{name}] %": one[:, k] for k, name in enumerate(names)}
+    columns |= {f"New model: P[{name}] %": other[:, k] for k, name in enumerate(names)}
+    labels = np.array(names)[[rng.choice(3, p=row / row.sum()) for row in one]]
+    whole, new = tmp_path / "whole.csv", tmp_path / "new.csv"
+    pl.DataFrame({"label": labels, **columns}).write_csv(whole)
+    pl.DataFrame(columns).write_csv(new)
+    of = [f"--scores={','.join([*columns][:3])}", "--repair", "percent"]
+    fitted, target = tmp_path / "map.json", tmp_path / "out.csv"
+    how = ("--method", "temperature", "--save-map", fitted, "--out", target)
+    made = run("recalibrate", whole, *of, *how)
+    assert made[0] == 0, made
+    for path in (new, whole):
+        how = ("--map", fitted, "--out", target, "--repair", "percent")
+        code, _, stderr = run("apply", path, *how)
+        assert code == 0, stderr
+        made = pl.read_csv(target)
+        p = made.select([f"p_{name}" for name in names]).to_numpy()
+        np.testing.assert_array_equal(p.argmax(axis=1), one.argmax(axis=1))

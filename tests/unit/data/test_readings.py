@@ -677,14 +677,6 @@ def test_another_model_is_offered_where_one_of_several_labels_is_the_event(names
     assert way.options["models"] == ("risk a", "score b (%)")
 
 
-def test_of_one_row_the_column_that_is_called_a_label_comes_first() -> None:
-    columns = {"site": ["A"], "age band [y]": ["60-79"], "outcome (final)": ["gone"], "risk": [0.3]}
-    with pytest.raises(InputError, match="several could be it") as caught:
-        loaded(columns)
-    labels = [way.options["label"] for way in caught.value.readings]
-    assert labels.index("outcome (final)") < labels.index("site")
-
-
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:
     one, two = P.copy(), P.copy()
     one[[3, 5]], two[[5, 7, 9]] = np.nan, np.nan
