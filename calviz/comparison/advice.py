@@ -411,7 +411,7 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
     if not moved:
         return ""
     where = max(moved, key=lambda where: abs(moved[where]))
-    return f"The map moves rows of slices that were not off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
+    return f"The map moves rows of slices that were not found off, too, most where {where_words(where)}: by {words.signed_points(moved[where])} points on average."
 
 
 @claim(

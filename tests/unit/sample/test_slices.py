@@ -988,7 +988,7 @@ def test_the_largest_move_of_rows_that_were_not_off_is_told():
     after = replace(after, probs=after.probs / after.probs.sum(1, keepdims=True))
     words = moved_words("segments", before, after)
     assert words == (
-        "The map moves rows of slices that were not off, too, most where region = 3: by +2.0 points on average."
+        "The map moves rows of slices that were not found off, too, most where region = 3: by +2.0 points on average."
     )
     assert moved_words("platt", before, after) == moved_words("segments", before, None) == ""
 
