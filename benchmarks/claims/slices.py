@@ -24,7 +24,8 @@ from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import USUAL_RATE, Slice, default_columns, slices, usual_slices
+from calviz.sample.slice_results import Slice
+from calviz.sample.slices import USUAL_RATE, default_columns, slices, usual_slices
 from calviz.verdicts.miscalibration_checks import nearest_slice
 from calviz.verdicts.sentence import judged
 

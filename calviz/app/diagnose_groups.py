@@ -30,7 +30,8 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine, label_of
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
-from calviz.sample.slices import USUAL_RATE, Against, Slice, Slices, default_columns, slices
+from calviz.sample.slice_results import Against, Slice, Slices
+from calviz.sample.slices import USUAL_RATE, default_columns, slices
 from calviz.verdicts.watching import WatchState, watched
 
 if TYPE_CHECKING:

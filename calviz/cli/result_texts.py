@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from calviz.core.entry_specs import Conventions
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
-    from calviz.sample.slices import Slices
+    from calviz.sample.slice_results import Slices
 
 
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}

@@ -19,7 +19,8 @@ from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, Where, rows_where, where_words
-from calviz.sample.slices import Slice, judging, usual_slices
+from calviz.sample.slice_results import Slice
+from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.watching import watched
 
 

@@ -42,7 +42,7 @@ from calviz.sample.sample import (
     rows_where,
     where_words,
 )
-from calviz.sample.slices import Slice
+from calviz.sample.slice_results import Slice
 from calviz.verdicts import analysis
 from calviz.verdicts.row_checks import unchanged_rows
 from calviz.verdicts.sentence import judged

@@ -13,7 +13,7 @@ from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, UNCALIBRA
 from calviz.core.errors import DataFrame, OptionError, claim, data_frame, known_names, picked
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, event_rate_if_rare
-from calviz.sample.slices import Slice
+from calviz.sample.slice_results import Slice
 from calviz.verdicts.evaluation import Verdict, Written, quoted, value_text
 from calviz.verdicts.sentence import judged, where_off
 

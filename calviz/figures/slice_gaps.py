@@ -25,7 +25,8 @@ from calviz.figures.style import axis
 from calviz.sample.class_gaps import class_ranges
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, Slice, Slices, slices
+from calviz.sample.slice_results import Slice, Slices
+from calviz.sample.slices import USUAL_RATE, slices
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import NEAR, nearest
 

@@ -21,7 +21,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
 from calviz.sample.sample import Sample, event_rate_if_rare
-from calviz.sample.slices import Slices
+from calviz.sample.slice_results import Slices
 from calviz.verdicts import evaluation
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words

@@ -14,7 +14,8 @@ from calviz.core.entry_specs import CHECKS, Told, check
 from calviz.core.errors import Finding, claim
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import MIN_ROWS, Sample
-from calviz.sample.slices import Slices, judging, slices, usual_slices
+from calviz.sample.slice_results import Slices
+from calviz.sample.slices import judging, slices, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
 from calviz.verdicts.evaluation import Evaluation, mcs_decimals
 from calviz.verdicts.joint_tests import Evidence, as_bin, collect_evidence

@@ -23,7 +23,7 @@ from calviz.recalibrators import softmax_fits
 from calviz.sample.binning import dependence, residuals
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_where
-from calviz.sample.slices import Slice
+from calviz.sample.slice_results import Slice
 from calviz.verdicts.joint_tests import in_reverse, rest_of_rows, tested_views
 from calviz.verdicts.watching import watched
 

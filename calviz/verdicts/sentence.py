@@ -11,7 +11,8 @@ from calviz.core.errors import claim
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
 from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
-from calviz.sample.slices import Slice, Slices, usual_slices
+from calviz.sample.slice_results import Slice, Slices
+from calviz.sample.slices import usual_slices
 from calviz.verdicts import evaluation, joint_tests, row_checks, watching
 from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_what, ranges_of
 from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals

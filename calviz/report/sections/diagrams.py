@@ -19,7 +19,8 @@ from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.report import content
 from calviz.report.content import Block, Note, Subject, Text, caption, chart, section, spread
 from calviz.sample.multicalibration import multicalibration_words
-from calviz.sample.slices import Slices, usual_slices
+from calviz.sample.slice_results import Slices
+from calviz.sample.slices import usual_slices
 
 
 @section("reliability", "Reliability and choice of bins", 30, brief=True, earlier="Reliability")

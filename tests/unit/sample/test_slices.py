@@ -44,8 +44,9 @@ from calviz.sample.cutoff_and_grades import (
 from calviz.sample.multicalibration import changed_slices
 from calviz.sample.risk_tests import wrong_where_kept
 from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.slice_results import Slices
 from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
-from calviz.sample.slices import USUAL_RATE, Slices, slices, usual_slices
+from calviz.sample.slices import USUAL_RATE, slices, usual_slices
 from calviz.verdicts.sentence import judged
 
 # ---- Slices: their sums by hand, what is called off, and what is left out
