@@ -1366,12 +1366,13 @@ def of_wards(
 ) -> tuple[Sample, FloatArray]:
     """Patients of 4 regions, and the gap of class 1 in each row.
 
-    The logit of class 1 is too low in region 0 (`region`) or everywhere (`everywhere`), or all logits of region 0 are multiplied by
-    1 + `sure`.
+    The logit of class 1 is too low in region 0 (`region`) or everywhere (`everywhere`), or all logits of region 0, or of all rows, are
+    multiplied by 1 + `sure`, or 1 + `all_sure`, or of ward 0 by 1 + `ward`. In region 0 the logit of class 1 is higher by `more`, rightly.
     """
     true = rng.normal(0, 1.2, (n, classes))
     site = rng.integers(0, clusters, n) if clusters else None
     region = rng.integers(0, 4, n) if site is None else rng.integers(0, 4, clusters)[site]
+    true[:, 1] += off.get("more", 0.0) * (region == 0)
     p = softmax(true, axis=1)
     # Rows of a cluster share a part of what decides their labels.
     u = rng.random(n)
@@ -1380,14 +1381,16 @@ def of_wards(
     labels = (p.cumsum(axis=1) < u[:, None]).sum(axis=1)
     logits = true.copy()
     logits[:, 1] -= off.get("everywhere", 0.0) + off.get("region", 0.0) * (region == 0)
-    logits *= 1 + (off.get("sure", 0.0) * (region == 0))[:, None]
+    ward = rng.integers(0, 3, n)
+    sure = off.get("sure", 0.0) * (region == 0) + off.get("ward", 0.0) * (ward == 0)
+    logits *= 1 + off.get("all_sure", 0.0) + sure[:, None]
     probs = softmax(logits, axis=1)
     data = Predictions(
         probs=probs,
         labels=np.minimum(labels, classes - 1),
         clusters=site,
         weights=np.exp(noise * rng.normal(size=n)) if noise else None,
-        groups={"region": region, "ward": rng.integers(0, 3, n)},
+        groups={"region": region, "ward": ward},
         numbers={"age": rng.integers(18, 90, n)},
     )
     return Sample(data, "top-label", resamples=499), probs[:, 1] - p[:, 1]
@@ -1417,6 +1420,14 @@ for case, how in OF_WARDS.items():
     for off, what in (
         ({"sure": 0.5}, "a region is too sure"),
         ({"everywhere": 1.0}, "a class is too low in all rows"),
+        (
+            {"everywhere": 1.0, "more": 1.5},
+            "a class is too low in all rows, and more frequent in a region",
+        ),
+        (
+            {"all_sure": 0.4, "more": 1.5},
+            "all rows are too sure, and a class is more frequent in a region",
+        ),
     ):
 
         @simulation("class-in-a-slice", f"a class named where {what}", case, at_most=0.05)
@@ -1427,6 +1438,15 @@ for case, how in OF_WARDS.items():
     def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool | None:
         sample, _ = of_wards(rng, region=1.0, **how)
         return class_named(sample) == (REGION, "1") if usual_slices(sample).off else None
+
+    @simulation("class-in-a-slice", "the class named, its logit 1 too low in a region, whether that is off or not", case, at_least=0.8)  # fmt: skip
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        return class_named(of_wards(rng, region=1.0, **how)[0]) == (REGION, "1")
+
+    @simulation("slices-that-differ", "a ward named that is too sure beside a class too low in a region", case, at_least=0.8)  # fmt: skip
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        sample, _ = of_wards(rng, region=1.5, ward=0.5, **how)
+        return (("ward", "0"),) in [s.where for s in usual_slices(sample).named]
 
     @simulation("class-in-a-slice", "another class or slice named there", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:

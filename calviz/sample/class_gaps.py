@@ -8,20 +8,22 @@ where it is outside this range.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
 from calviz.core import blocks, words
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, denominators, quotient
 from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.sample import error_bars, one_vs_rest, true_classes
 from calviz.sample.error_bars import CLASS_MEANS, FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level
-from calviz.sample.sample import Sample, full_predictions, predicted_classes
+from calviz.sample.sample import Sample, Where, full_predictions, predicted_classes
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
 #: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
@@ -252,6 +254,57 @@ def furthest_off(sample: Sample) -> str:
     sums = sample.view(class_gaps)
     low, high = sums.calibrated(0.95)
     return str(sample.data.class_names[int(np.abs(sums.gap / (high - low)).argmax())])
+
+
+#: Slices and classes to test, of those that look furthest off; nearer ones, in standard errors, are off by no adjusted test.
+_TRIED, _NEAR = 3, 3.0
+
+
+def furthest_within(
+    sample: Sample, factors: Mapping[str, Factor], outside: BoolArray, min_rows: int
+) -> list[tuple[Where, str]]:
+    """Values of columns and classes whose mean probability is furthest from its frequency, otherwise than in the other rows, by standard errors of independent rows.
+
+    Parameters
+    ----------
+    factors : mapping of str to Factor
+        The columns.
+    outside : ndarray of bool, shape (n,)
+        The rows that count.
+    min_rows : int
+        Fewest of these rows of a value.
+    """
+    if not factors:
+        return []
+    data, weights = full_predictions(sample), sample.row_weights
+    levels = [((name, value),) for name, factor in factors.items() for value in factor.levels]
+    sizes = [len(factor.levels) for factor in factors.values()]
+    codes = np.stack([factor.codes for factor in factors.values()], axis=1)
+    codes = codes + np.cumsum([0, *sizes[:-1]])
+    each, ends = np.repeat(outside * 1.0, len(sizes)), np.arange(data.n + 1) * len(sizes)
+    inside = csr_array((each, codes.ravel(), ends), shape=(data.n, len(levels)))
+    sums = np.zeros((2, len(levels), data.n_classes))
+    for rows in blocks.row_blocks(data.probs):
+        p, w = data.probs[rows].astype(np.float64), weights[rows][:, None]
+        hit = data.labels[rows][:, None] == np.arange(data.n_classes)
+        for total, term in zip(sums, (w * (p - hit), w * w * p * (1 - p)), strict=True):
+            total += inside[rows].T @ term
+    # All rows have one value of the first column.
+    rest = sums[:, : sizes[0]].sum(axis=1, keepdims=True) - sums
+    mass, count = inside.T @ weights, inside.T @ np.ones(data.n)
+    others = mass[: sizes[0]].sum() - mass
+    (gap, error), (gap_of_rest, error_of_rest) = (
+        (quotient(off, m, otherwise=0.0), quotient(np.sqrt(np.maximum(variance, 0)), m))
+        for (off, variance), m in ((sums, mass[:, None]), (rest, others[:, None]))
+    )
+    own, more = (
+        quotient(d, e, otherwise=0.0)
+        for d, e in ((gap, error), (gap - gap_of_rest, np.hypot(error, error_of_rest)))
+    )
+    away = np.minimum(np.abs(own), np.abs(more)) * (own * more > 0) * (count >= min_rows)[:, None]
+    first = np.argsort(-away, axis=None, kind="stable")[:_TRIED]
+    found = zip(*(v.tolist() for v in np.unravel_index(first, away.shape)), strict=True)
+    return [(levels[i], data.class_names[k]) for i, k in found if away[i, k] > _NEAR]
 
 
 def _of_cells(sample: Sample) -> ClassGaps:

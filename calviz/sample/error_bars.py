@@ -377,9 +377,10 @@ OVERALL = 0.03
 CLASS_MEANS = OVERALL / 6
 #: Tests of predicted classes, true classes and one-vs-rest columns, of labels, of the dependence of rows, and of scores that rank in reverse.
 CLASSES = 0.01
-#: Slices: half for each alone, a quarter for the multicalibration error, which takes them and their pairs together, a quarter for changes.
+#: Slices: half for each alone, a fifth for the multicalibration error, which takes them and their pairs together, a fifth for changes, a tenth for classes within them.
 SLICES = 0.01
-SEGMENTS = CHANGES = SLICES / 4
+SEGMENTS = CHANGES = SLICES / 5
+WITHIN = SLICES / 10
 #: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
 CLASS_TEST = CLASSES / 6
 #: Each of the three tests of one-vs-rest columns: means of two classes, class-wise ECE, class-wise KS.

@@ -112,7 +112,7 @@ class Multicalibration(metric_results.Displayed):
 
     @property
     def off(self) -> tuple[Segment, ...]:
-        """Segments that are off beyond noise, all segments taken together, at 0.25 %."""
+        """Segments that are off beyond noise, all segments taken together, at 0.2 %."""
         return tuple(s for s in self.segments if s.adjusted <= SEGMENTS)
 
     @property
@@ -124,7 +124,7 @@ class Multicalibration(metric_results.Displayed):
         "multicalibration",
         says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
-        adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.25 %",
+        adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.2 %",
     )
     def sentences(self) -> tuple[str, str]:
         """The number and whether it is beyond noise; and the worst segment, "" within noise."""

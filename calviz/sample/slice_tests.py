@@ -78,6 +78,8 @@ class SliceSums:
         if self.weighted is not None:
             _, squares, cross = self.weighted
             around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
+            # Differences of weights of no rows are not 0.
+            around = around * (self.rows > 0)
             return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
         rows = np.maximum(self.rows, 1)
         return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))

@@ -18,14 +18,14 @@ from calviz.core.errors import PREDICTED, SCORE, claim, picked
 from calviz.core.events import BinNumber, Reduction, assign, cells_of, equal_width_edges
 from calviz.core.p_values import benjamini_hochberg, selected
 from calviz.sample import class_gaps, slice_tests
-from calviz.sample.error_bars import CHANGES, SEGMENTS, SLICES
+from calviz.sample.error_bars import SEGMENTS, SLICES, WITHIN
 from calviz.sample.multicalibration import beyond_noise, changed_slices, way_of_rows
 from calviz.sample.sample import AnyData, Sample, Where, rows_outside, rows_where, where_words
 from calviz.sample.slice_results import Against, Slice, Slices
 
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
-USUAL_RATE = SLICES - SEGMENTS - CHANGES
+USUAL_RATE = SLICES / 2
 _TINY = np.finfo(np.float64).tiny
 #: Slices whose rows are left out, one after the other, to see which others are off without them.
 #: And slices in which the classes are looked at.
@@ -38,7 +38,7 @@ LEFT = 0.85
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
     chosen="the slices that are off, of all with 50 rows or more, of numbers too; where none is, the two values with the largest error together",
-    adjusted="Benjamini and Hochberg at 0.5 %; two values: Šidák over all segments at 0.25 %; tails of weighted sums by convolution; months: none whose years differ at 1 %; sizes: less the bias of their selection",
+    adjusted="Benjamini and Hochberg at 0.5 %; two values: Šidák over all segments at 0.2 %; tails of weighted sums by convolution; months: none whose years differ at 1 %; sizes: less the bias of their selection",
 )
 def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, each tested against a calibrated model, and two values that are off only together; None without groups.
@@ -139,9 +139,14 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     found = replace(found, changed=where_words(changed[0]) if changed else "")
     if found.against == "calibrated" and not how["pairs"]:
         found = _with_pairs(sample, found, how)
+    data = sample.data
+    several = data.kind != "confidence" and data.n_classes > 2 and data.cells is None
+    if several and found.against == "calibrated" and sample.reduction.kind == "top-label":
+        found = _with_class(sample, found, how)
+        found = found if how["pairs"] else _of_other_classes(sample, found, how)
     if not found.off or found.against == "rest":
         return found
-    found = _told_apart(sample, _with_class(sample, found, how))
+    found = _told_apart(sample, found)
     if found.rest:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
@@ -276,14 +281,13 @@ def judging(sample: Sample, of_class: str) -> Sample:
 @claim(
     "class-in-a-slice",
     says="Off where region = East: 'ICU' about 9.1 points too low",
-    chosen="the class that is furthest off in the first slice where one is off more surely than the slice itself",
-    adjusted="tested only in slices that are off; Bonferroni over all classes, and against the other rows too",
+    chosen="the class that is furthest off in the first slice where one is off more surely than the slice itself; and of all slices outside those that are off",
+    adjusted="in slices that are off Bonferroni over all classes, and against the other rows too; elsewhere over all classes and slices at 0.1 %, and against other rows with about the same probability",
 )
 def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where the probability of one class is off in a slice, and otherwise than in the other rows, more surely than the slice itself: with that in its place."""
     data, bases = sample.data, dict[Where, Slice]()
-    several = data.kind != "confidence" and data.n_classes > 2 and data.cells is None
-    for one in found.off if several and sample.reduction.kind == "top-label" else ():
+    for one in found.off:
         # The most surely off of those of one predicted class and of all.
         bases.setdefault(tuple(part for part in one.where if part[0] != PREDICTED), one)
     for where, one in [item for item in bases.items() if item[0]][:_MOST_NAMED]:
@@ -294,14 +298,38 @@ def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
         p = data.n_classes * least.p_value
         # Of many rows, both p-values may be 0.
         if all(both) and (p, -both[0][0].least_error) < (one.p_value, -one.least_error):
-            same = next((s for s in found.slices if s.where == where), None)
             whole = replace(both[0][0], p_value=p, difference=least.difference, of_class=name)
-            whole = replace(whole, adjusted=min(one.adjusted, p * len(found.slices)), top=same)
-            alone = replace(found, slices=(whole,))
-            alone = _at_rate(alone, found.rate, how["level"], len(found.slices))
-            some = (*alone.slices, *(s for s in found.slices if s is not same))
-            return replace(found, slices=tuple(sorted(some, key=lambda s: s.p_value)))
+            whole = replace(whole, adjusted=min(one.adjusted, p * len(found.slices)))
+            return _with(found, whole, found.rate, how)
     return found
+
+
+def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
+    """With the classes whose probability is off in a slice, outside those that are off, and otherwise than in other rows with about the same one."""
+    columns = tuple(name for name in how["columns"] if name != PREDICTED)
+    factors, _ = predictions.sliced_columns(sample.data, columns, how["min_rows"])
+    outside = rows_outside(sample.data, [s.where for s in found.off])
+    for where, name in class_gaps.furthest_within(sample, factors, outside, how["min_rows"]):
+        of = judging(sample, name)
+        parts = None, slice_tests.alike(of)
+        p = max(slice_tests.tested(of, [where], outside, part)[0][0] for part in parts)
+        p *= sample.data.n_classes
+        if p * len(found.slices) <= WITHIN:
+            again = how | {"columns": (), "only": where}
+            one = replace(of.view(_measured, **again).slices[0], p_value=p, of_class=name)
+            one = replace(one, adjusted=p * len(found.slices))
+            one = _outside(sample, one, found.off, how)
+            return _of_other_classes(sample, _with(found, one, WITHIN, how), how)
+    return found
+
+
+def _with(found: Slices, one: Slice, rate: float, how: dict[str, Any]) -> Slices:
+    """With a slice that is named for a class in place of its rows by the top label."""
+    same = next((s for s in found.slices if s.where == one.where), None)
+    alone = replace(found, slices=(replace(one, top=same),))
+    alone = _at_rate(alone, rate, how["level"], len(found.slices))
+    some = (*alone.slices, *(s for s in found.slices if s is not same))
+    return replace(found, slices=tuple(sorted(some, key=lambda s: s.p_value)))
 
 
 def _told_apart(sample: Sample, found: Slices) -> Slices:
@@ -349,22 +377,25 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
                 differ[i], outside = s.where, others
                 break
     rest = way_of_rows(sample, outside, cell, found.rate)
-    if rest and not differ and _alone_off(sample, found, cell):
+    first = next((s.where for s in found.off if s.where not in differ), ())
+    if rest and first and _alone_off(sample, found, first, outside):
         # The other rows name it, so that this is one test.
-        first = found.off[0].where
-        (p, _), *_ = slice_tests.tested(sample, [first], np.ones(cell.size, bool), part)
-        return replace(found, differ=(first,)) if p <= found.rate else found
+        (p, _), *_ = slice_tests.tested(sample, [first], outside, part)
+        if p <= found.rate:
+            return replace(found, differ=(*differ, first))
+        if not differ:
+            return found
     if rest and len(differ) > 1 and outside.mean() < 0.45:
         # The slices differ from one another; not at a half, which balanced columns make.
         return found
     return replace(found, differ=tuple(differ), rest=rest)
 
 
-def _alone_off(sample: Sample, found: Slices, cell: IntArray) -> bool:
-    """Whether the slice that is most surely off differs from all others, whatever their scores, which are not off without it."""
-    first, every = found.off[0].where, np.ones(cell.size, bool)
-    p, _ = slice_tests.tested(sample, [first], every, np.zeros_like(cell))[0]
-    others = ~np.asarray(rows_where(sample.data, first))
+def _alone_off(sample: Sample, found: Slices, where: Where, outside: BoolArray) -> bool:
+    """Whether a slice differs from all other rows `outside`, whatever their scores, which are not off without it."""
+    cell, _ = cells_of(sample.scored.score)
+    p, _ = slice_tests.tested(sample, [where], outside, np.zeros_like(cell))[0]
+    others = outside & ~np.asarray(rows_where(sample.data, where))
     return p * len(found.slices) <= found.rate and not way_of_rows(sample, others, cell, found.rate)
 
 

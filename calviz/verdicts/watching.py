@@ -604,7 +604,7 @@ def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float
     "change-in-a-slice",
     says="Since about ... lang = tr: 6.3 points too high; other rows: no change found; or, if these are off, too: others: too high by 0.6 points",
     chosen="the slice that changes most surely, of all with 50 rows or more, of numbers too, and of two values with the largest error together, or else of those found to be off; and the day",
-    adjusted="the largest Wald statistic over all days, of the slice and of its difference from the other rows; Bonferroni over all slices at 0.25 %, or over those off at 2 %",
+    adjusted="the largest Wald statistic over all days, of the slice and of its difference from the other rows; Bonferroni over all slices at 0.2 %, or over those off at 2 %",
 )
 def _change_in_a_slice(sample: Sample) -> SliceChange | None:
     """Find the slice whose rows began to follow the scores otherwise than the others did; None if there is none.

@@ -1042,6 +1042,28 @@ def test_the_class_that_is_off_in_a_region_is_named_with_it():
         assert not [s for s in found.slices if s.of_class]
 
 
+def test_a_class_is_named_in_a_region_whose_top_label_is_not_found_off():
+    sample, gap = of_wards(np.random.default_rng(1), region=0.7)
+    by_top_label = slices(sample, ["region"], pairs=True)
+    assert not [s for s in by_top_label.slices if s.adjusted <= USUAL_RATE]
+    found = usual_slices(sample)
+    assert [(s.where, s.of_class) for s in found.off] == [(REGION, "1")]
+    inside = np.asarray(rows_where(sample.data, REGION))
+    assert found.off[0].gap == pytest.approx(
+        (sample.data.probs[inside, 1] - (sample.data.labels[inside] == 1)).mean(), abs=1e-9
+    )
+    low, high = found.off[0].expected_interval
+    assert low <= gap[inside].mean() <= high
+
+
+def test_a_ward_stays_off_beside_a_class_of_a_region_that_is_named_first():
+    # In this file the ward differs from rows with such scores at p = 0.0003, but from all rows outside the region at 0.0000005.
+    sample, _ = of_wards(np.random.default_rng([7, 14]), region=1.5, ward=0.5)
+    found = usual_slices(sample)
+    assert {s.where for s in found.named} == {REGION, (("ward", "0"),)}
+    assert not found.rest
+
+
 @pytest.mark.parametrize("how", [{}, {"noise": 0.7}, {"clusters": 4_000}])
 def test_what_is_off_in_all_of_a_class_or_of_a_channel_is_not_named_as_both(how):
     for off in ({"of_class": 0.12}, {"channel": 0.12}):

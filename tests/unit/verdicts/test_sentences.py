@@ -847,7 +847,10 @@ def test_classes_of_many_rows_are_not_said_to():
 
 def test_the_shares_are_those_of_a_file():
     assert pytest.approx(levels.FILE) == levels.OVERALL + levels.CLASSES + levels.SLICES
-    assert pytest.approx(levels.SLICES) == USUAL_RATE + levels.SEGMENTS + levels.CHANGES
+    assert (
+        pytest.approx(levels.SLICES)
+        == USUAL_RATE + levels.SEGMENTS + levels.CHANGES + levels.WITHIN
+    )
     assert pytest.approx(levels.CLASSES) == 6 * levels.CLASS_TEST
     assert pytest.approx(levels.CLASS_TEST) == 3 * levels.ONE_VS_REST_TEST
     assert levels.class_level(4) == pytest.approx(1 - 0.01 / 6 / 4)
