@@ -546,7 +546,9 @@ PRESETS: dict[Preset, PresetSections] = {
 IN_SHORT = {2: "verdict findings fix diagram judge", 6: "verdict fix diagram"}
 
 
-def preset_sections(preset: str, subject: Subject, *, models: int = 1) -> tuple[str, ...]:
+def preset_sections(
+    preset: str, subject: Subject | None = None, *, models: int = 1
+) -> tuple[str, ...]:
     """Return the keys of a preset's sections; of several models, the default report says what its pages hold.
 
     Raises
@@ -557,7 +559,7 @@ def preset_sections(preset: str, subject: Subject, *, models: int = 1) -> tuple[
     if preset not in PRESETS:
         raise errors.OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
     chosen = PRESETS[preset]
-    if chosen.decides:
+    if subject is not None and chosen.decides:
         try:
             data = decidable(subject.sample).data
         except errors.NotAvailable as reason:
@@ -568,7 +570,7 @@ def preset_sections(preset: str, subject: Subject, *, models: int = 1) -> tuple[
     if preset == "default" and models > 1:
         keys = tuple(next((IN_SHORT[n] for n in IN_SHORT if models <= n), "verdict").split())
     # Who names a cutoff asks what follows from it.
-    asked = subject.cutoff is not None and preset == "default"
+    asked = subject is not None and subject.cutoff is not None and preset == "default"
     return (*keys, "decisions") if asked else keys
 
 

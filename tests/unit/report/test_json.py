@@ -226,7 +226,7 @@ def test_what_a_preset_is_not_about():
     ):
         preset_sections("credit", Subject(Sample.of(two)))
     with pytest.raises(OptionError, match="no preset 'legal'; known: default, one-page"):
-        preset_sections("legal", Subject(Sample.of(two)))
+        preset_sections("legal")
 
 
 def test_the_command_line_writes_one(tmp_path):
