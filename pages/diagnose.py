@@ -385,12 +385,11 @@ def metrics(chosen: Settings) -> None:
                 filter_mode="contains",
                 width=280,
             )
-            error_bars = st.toggle(
+            error_bars = session.toggle(
                 "Intervals and noise floors",
                 value=small,
                 # Two keys, as the two have different defaults.
                 key="error-bars" if small else "error-bars-large",
-                bind="query-params",
                 help="From 1,000 resamples each; on large data they take a while, family by family.",
             )
             export = st.container(width="content")

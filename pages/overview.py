@@ -46,10 +46,9 @@ def overview(chosen: Settings) -> None:
             icon = ":material/upload_file:"
             navigation.draw_link("data", "**Use your file**", icon=icon, width="content")
         st.space("stretch")
-        plain = st.toggle(
+        plain = session.toggle(
             "Plain words",
             key="plain",
-            bind="query-params",
             help="The verdict in five sentences, for readers who do not know the terms.",
         )
     evaluation = session.evaluation(chosen)

@@ -74,9 +74,7 @@ def _draw_advice(
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             title = st.empty()
-            keep_classes = st.toggle(
-                "No predicted class may change", key="keep-classes", bind="query-params"
-            )
+            keep_classes = session.toggle("No predicted class may change", key="keep-classes")
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
             first = advice.is_of_slice or not changed
             heading = "What to take" if first else "Not advised: a map of all days"

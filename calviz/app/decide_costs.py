@@ -285,10 +285,9 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
             bind="query-params",
             width=420,
         )
-        per_class = st.toggle(
+        per_class = session.toggle(
             "A threshold for each class",
             key="per-class",
-            bind="query-params",
             help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
         )
     try:

@@ -406,9 +406,7 @@ def _others(
     others: list[RiskCoverage] = []
     rankings = rankings_of(rows.whole)
     with place:
-        if len(rankings) > 1 and st.toggle(
-            "Compare the rankings", key="compare", bind="query-params"
-        ):
+        if len(rankings) > 1 and session.toggle("Compare the rankings", key="compare"):
             others += [curves_of(rows, r)[0] for r in rankings if r != figure.ranking]
         models, left_out = other_models_of(rows)
         if (models or left_out) and other_models_wanted():

@@ -106,8 +106,8 @@ def _division(settings: Settings, data: Dataset, way: str) -> Division:
     if way == "folds":
         own = folds_and_sites.fold_columns(data)
         # Rows of several repeats are in several folds.
-        if len(own) == 1 and st.toggle(
-            f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
+        if len(own) == 1 and session.toggle(
+            f"Those of {shorten(own[0], 30)}", value=True, key="own-folds"
         ):
             return Division(cross_fit=own[0])
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
@@ -377,12 +377,8 @@ def _choose_uncapped() -> bool:
         "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
         "where none of m rows has the class, at 0.5 / (m + 1)."
     )
-    return st.toggle(
-        "Without the cap, as in the papers",
-        key="uncapped",
-        bind="query-params",
-        persist_state="session",
-    )
+    label = "Without the cap, as in the papers"
+    return session.toggle(label, key="uncapped", persist_state="session")
 
 
 #: What an exact zero can be replaced by.

@@ -118,7 +118,7 @@ def _refits() -> int:
             "Intervals are for the maps as fitted. Fitting each method again, to rows drawn from the fitting rows, "
             "adds the variation of the fit to the intervals of the differences, and makes the comparison that many times longer."
         )
-        is_on = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
+        is_on = session.toggle(f"Fit each method {REFITS} more times", key="refit")
     return REFITS if is_on else 0
 
 
@@ -130,7 +130,7 @@ def _choose_rows(settings: Settings) -> FitRows:
             "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
             "good for seeing overfitting, not for choosing."
         )
-        if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
+        if session.toggle("Fit and judge on the same rows", key="in-sample"):
             split = rows.division.fit_split or settings.split
             division = fitting.Division(fit_split=split, eval_split=split, in_sample=True)
             rows = replace(rows, division=division)

@@ -277,10 +277,9 @@ _CAPTION, _FORMAT, _MARKS, _PRINT, _WHOLE = "caption", "picture", "marks", "prin
 
 def draw_picture_choices() -> None:
     """Draw the choices; they are part of the link."""
-    st.toggle(
+    session.toggle(
         "Caption above every figure",
         key=_CAPTION,
-        bind="query-params",
         help="Data set, what the figure shows, digest and today's date.",
     )
     session.choose_one(
@@ -289,15 +288,12 @@ def draw_picture_choices() -> None:
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
     )
-    st.toggle(
-        "Reliability diagrams on linear axes from 0 to 1, also of rare events",
-        key=_WHOLE,
-        bind="query-params",
+    session.toggle(
+        "Reliability diagrams on linear axes from 0 to 1, also of rare events", key=_WHOLE
     )
-    st.toggle(
+    session.toggle(
         "As a paper prints them",
         key=_PRINT,
-        bind="query-params",
         help="Without grey areas and grid. Report, Figures for print, puts several beside each other, in the size of a column, "
         "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
     )

@@ -420,6 +420,10 @@ def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
 T = TypeVar("T")
 
 
+#: A switch whose state the link holds.
+toggle = partial(st.toggle, bind="query-params")
+
+
 def choose_one(
     label: str,
     words: Mapping[T, str],

@@ -254,10 +254,8 @@ def read_results(
     InputError
         If columns are missing, or a size is not a whole number.
     """
-    try:
+    with errors.in_file(source.name):
         return _results(format_of(source).open(source), benchmark or _folder(source)), BASELINE
-    except InputError as error:
-        raise error.in_file(source.name) from None
 
 
 def _folder(source: Source) -> str:
@@ -507,11 +505,9 @@ class ArenaState:
         except OSError as error:
             raise _unwritable(target, error) from None
         state = cls(target)
-        try:
+        with errors.in_file(target.name):
             for _, scores, keys in _lines(Source(target)):
                 state.done |= dict(zip(keys, scores, strict=True))
-        except InputError as error:
-            raise error.in_file(target.name) from None
         return state
 
     def add(self, experiment: Experiment, scores: Mapping[Key, MethodScore]) -> None:
@@ -588,12 +584,10 @@ def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]
     InputError
         If the file is neither, or damaged.
     """
-    try:
+    with errors.in_file(source.name):
         if source.head(len(MARK)).decode("utf-8", "replace") == MARK:
             return [(e, scores) for e, scores, _ in _lines(source)], UNCALIBRATED
         return _document(source)
-    except InputError as error:
-        raise error.in_file(source.name) from None
 
 
 def _lines(source: Source) -> Iterator[tuple[Experiment, list[MethodScore], list[Key]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
@@ -324,20 +324,13 @@ class ModelsByMethods:
 
     Attributes
     ----------
-    alignment : Alignment
     models : mapping of str to Comparison
     failures : mapping of str to str
         Reason for each model that could not be compared.
     """
 
-    alignment: Alignment
     models: Mapping[str, Comparison]
-    failures: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Keys of all methods, in the order of the comparisons."""
-        return tuple(dict.fromkeys(key for c in self.models.values() for key in c.methods))
+    failures: Mapping[str, str]
 
     def frame(self, metric: str) -> pd.DataFrame:
         """Return a table with one row per model and one column per method; ``nan`` where a method failed."""
@@ -394,7 +387,7 @@ def compare_methods(
         # Only numbers are kept, because the calibrated rows of all methods of all models would take much memory.
         without_rows = {m.key: replace(m, calibrated=None) for m in comparison}
         comparisons[name] = replace(comparison, methods=without_rows)
-    return ModelsByMethods(aligned, comparisons, failures)
+    return ModelsByMethods(comparisons, failures)
 
 
 # ---- Matching rows

@@ -660,9 +660,7 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     return with_probabilities(data, probs, interval_columns(recalibrator, data, scores))
 
 
-def map_of_all(
-    data: Dataset, method: str, rows: Rows, options: Mapping[str, Any] = MappingProxyType({})
-) -> Any:
+def map_of_all(data: Dataset, method: str, rows: Rows, options: Mapping[str, Any]) -> Any:
     """Return a map fitted on all rows that cross-fitting judged, for rows that none of its maps saw."""
     on_all = replace(rows, pairs=((rows.judged, rows.judged),))
     return fit_and_apply(data, RECALIBRATORS[method], on_all, options).recalibrator

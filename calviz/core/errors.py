@@ -229,6 +229,15 @@ class InputError(CalvizError):
         return self.but(column=self.column or column)
 
 
+@contextmanager
+def in_file(name: str) -> Iterator[None]:
+    """Name the file in an InputError raised within."""
+    try:
+        yield
+    except InputError as error:
+        raise error.in_file(name) from None
+
+
 def visible(text: str) -> str:
     r"""Return text on one line, with control and invisible characters escaped.
 

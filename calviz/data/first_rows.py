@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from calviz.core.errors import CalvizError, InputError, Reading
+from calviz.core.errors import CalvizError, InputError, Reading, in_file
 from calviz.data import other_columns, recognition
 from calviz.data.column_names import is_identifier
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
@@ -189,7 +189,7 @@ def first_rows(
         raise InputError("these are several logs, whose rows are made from all of them")
     options = options or ReadingOptions()
     with np.errstate(all="ignore"), Source(source, name, options) as opened:
-        try:
+        with in_file(opened.name):
             table, used = by_choices(format_of(opened).open(opened), options)
             if not table.columns:
                 raise no_rows()
@@ -207,8 +207,6 @@ def first_rows(
             else:
                 roles, classes = _as_read(table, read, used)
                 asked, read_with = frozenset[str](), options_that_keep(read.roles, table)
-        except InputError as error:
-            raise error.in_file(opened.name) from None
         columns, known = table.columns, max(len(c.head) for c in table.columns)
         shown = [*range(min(rows, known))]
         more = sorted({row - 1 for row in also if row > rows})[: rows - 1]

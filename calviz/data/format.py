@@ -406,10 +406,8 @@ class Source:
             self.data = content
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
         self.size = self.path.stat().st_size if self.path else len(self.data or b"")
-        try:
+        with errors.in_file(self.name):
             MAX_FILE.check(self.size, f"the file is {MAX_FILE.written(self.size)}")
-        except InputError as error:
-            raise error.in_file(self.name) from None
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import AnyArray, Factor, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError, Reading
+from calviz.core.errors import Finding, InputError, Reading, in_file
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.data import column_names
 from calviz.data import format as file_format
@@ -515,40 +515,37 @@ def read_judge(
     InputError
         If a column is missing, or holds something else.
     """
-    with np.errstate(all="ignore"), Source(source, name) as opened:
+    with np.errstate(all="ignore"), Source(source, name) as opened, in_file(opened.name):
+        table = file_format.format_of(opened).open(opened)
+        chosen = [
+            _found(table, given or found, what)
+            for given, found, what in zip(
+                (judge, human), columns_of_judges(table), ("judge", "human"), strict=True
+            )
+        ]
+        columns = (by,) if isinstance(by, str) else tuple(by or ())
+        question = table.cluster if cluster is None else cluster
+        may_be = [c for c in table.columns if c.width is None and c.name not in columns]
+        may_be = [c for c in may_be if c.words & _ITEMS or column_names.may_be_cluster(c.name)]
+        items = [c.name for c in may_be] if question is None else []
+        others = [n for n in (*columns, chance, question, of[0], *items) if n]
+        wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
+        read, at = table.fetch((), wanted).columns, None
+        if of[0]:
+            named = Factor.of(read[of[0]]).values()
+            at = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
+            read = {n: v.take(at) for n, v in read.items()}
         try:
-            table = file_format.format_of(opened).open(opened)
-            chosen = [
-                _found(table, given or found, what)
-                for given, found, what in zip(
-                    (judge, human), columns_of_judges(table), ("judge", "human"), strict=True
-                )
-            ]
-            columns = (by,) if isinstance(by, str) else tuple(by or ())
-            question = table.cluster if cluster is None else cluster
-            may_be = [c for c in table.columns if c.width is None and c.name not in columns]
-            may_be = [c for c in may_be if c.words & _ITEMS or column_names.may_be_cluster(c.name)]
-            items = [c.name for c in may_be] if question is None else []
-            others = [n for n in (*columns, chance, question, of[0], *items) if n]
-            wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
-            read, at = table.fetch((), wanted).columns, None
-            if of[0]:
-                named = Factor.of(read[of[0]]).values()
-                at = np.flatnonzero([f"{of[0]} {v}" == of[1] or v == of[1] for v in named])
-                read = {n: v.take(at) for n, v in read.items()}
-            try:
-                said = _said(read, chosen[0], chosen[1], class_names)
-            except InputError as error:
-                line = None if error.row is None else table.line(error.row - 1)
-                raise error.but(line=line) from None
-            found = next((n for n in items if share_labels(Factor.of(read[n]).codes, said.human.values)), "")  # fmt: skip
-            share, asked = (read[n] if n else None for n in (chance, question or found))
-            if isinstance(share, Factor):
-                raise InputError("the chances are not numbers", column=chance)
-            by_column = {n: read[n] for n in columns}
-            return replace(said, by=by_column, chance=share, cluster=asked, items=found, at=at)
+            said = _said(read, chosen[0], chosen[1], class_names)
         except InputError as error:
-            raise error.in_file(opened.name) from None
+            line = None if error.row is None else table.line(error.row - 1)
+            raise error.but(line=line) from None
+        found = next((n for n in items if share_labels(Factor.of(read[n]).codes, said.human.values)), "")  # fmt: skip
+        share, asked = (read[n] if n else None for n in (chance, question or found))
+        if isinstance(share, Factor):
+            raise InputError("the chances are not numbers", column=chance)
+        by_column = {n: read[n] for n in columns}
+        return replace(said, by=by_column, chance=share, cluster=asked, items=found, at=at)
 
 
 def _found(table: Table, name: str | None, what: str) -> str:

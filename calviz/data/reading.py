@@ -103,11 +103,9 @@ class Logs:
         several = len(set(self._folders)) > 1
         for index, (source, entry) in enumerate(self._logs):
             checkpoint(f"log {index + 1:,} of {len(self._logs):,}")
-            try:
+            with errors.in_file(source.name):
                 assert entry.answers is not None
                 answers, findings = entry.answers(source)
-            except InputError as error:
-                raise error.in_file(source.name) from None
             if several:
                 answers = [_of_model(a, self._folders[index]) for a in answers]
             # Logs are sorted by date: if a task was run twice, the last run counts.
@@ -239,16 +237,13 @@ def read_profile(source: str | os.PathLike[str]) -> Profile:
         If the file is not a profile, has another version, or is damaged.
     """
     needs("pyarrow")
-    with Source(source) as opened:
-        try:
-            table = format_of(opened).open(opened)
-            text = facts_in(table)
-            if text is None:
-                remedy = "make one from it: calviz profile FILE --out NAME.parquet"
-                raise InputError("this is not a profile", remedy=remedy)
-            return profile_in(table, text)
-        except InputError as error:
-            raise error.in_file(opened.name) from None
+    with Source(source) as opened, errors.in_file(opened.name):
+        table = format_of(opened).open(opened)
+        text = facts_in(table)
+        if text is None:
+            remedy = "make one from it: calviz profile FILE --out NAME.parquet"
+            raise InputError("this is not a profile", remedy=remedy)
+        return profile_in(table, text)
 
 
 def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
@@ -408,11 +403,9 @@ def _without_means(error: InputError) -> InputError:
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
-    try:
+    with errors.in_file(logs.name):
         digest = logs.hasher()
         loaded = of_table(logs.table(), replace(options, confidence_pattern=None), name=logs.name)
-    except InputError as error:
-        raise error.in_file(logs.name) from None
     return replace(loaded, file=logs.name, size=logs.size, hash=digest)
 
 

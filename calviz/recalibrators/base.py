@@ -703,10 +703,8 @@ def load_map(source: Any) -> BaseRecalibrator:
     ('temperature', [[0.5, 0.5]])
     """
     if isinstance(source, str | os.PathLike):
-        try:
+        with errors.in_file(Path(source).name):
             return rebuilt(read_record(source))
-        except InputError as error:
-            raise error.in_file(Path(source).name) from None
     return rebuilt(source)
 
 

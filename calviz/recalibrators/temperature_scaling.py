@@ -264,20 +264,19 @@ def squared_error_weights(gram: FloatArray, true_probs: FloatArray) -> FloatArra
     return np.asarray(best / best.sum())
 
 
-def likelihood_weights(true_probs: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def likelihood_weights(true_probs: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the w on the simplex that maximises ``sum log(true_probs @ w)``.
 
     Probabilities of the true class have shape (n, J), row weights shape (n,). Newton's method is used inside each face; the likelihood
     is concave, so the best face has the maximum.
     """
     count = true_probs.shape[1]
-    own = row_weights(weights, true_probs.shape[0])
     best, highest = np.full(count, 1 / count), -np.inf
     for face in faces(count):
         w = np.zeros(count)
-        w[face] = _interior_weights(true_probs[:, face], own)
+        w[face] = _interior_weights(true_probs[:, face], weights)
         with np.errstate(divide="ignore"):
-            value = float(own @ np.log(true_probs @ w))
+            value = float(weights @ np.log(true_probs @ w))
         # A larger face wins only if it is better by more than rounding.
         if value > highest + 1e-12 * abs(highest) or not np.isfinite(highest):
             best, highest = w, value
@@ -421,11 +420,7 @@ _BLOCK_BYTES = 1 << 17
 
 
 def best_gamma(
-    scores: Scores,
-    labels: IntArray,
-    temperature: float,
-    direction: FloatArray,
-    weights: FloatArray | None = None,
+    scores: Scores, labels: IntArray, temperature: float, direction: FloatArray, weights: FloatArray
 ) -> tuple[float, float]:
     """Return the gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; row weights have shape (n,).
 
@@ -433,11 +428,10 @@ def best_gamma(
     gamma around the best few, on all rows. Among ties, the gamma nearest to 0.
     """
     n, k = scores.shape
-    own = row_weights(weights, n)
 
     def error_of(indices: IntArray, step: int = 1) -> FloatArray:
         inverse = 1 / (temperature * (1 + GRID[indices, None] * direction))
-        return ece_of_temperatures(scores.every(step), labels[::step], inverse, own[::step])
+        return ece_of_temperatures(scores.every(step), labels[::step], inverse, weights[::step])
 
     candidates = np.arange(GRID.size)
     if n * k * GRID.size > _EXHAUSTIVE:
@@ -452,10 +446,10 @@ def best_gamma(
 
 
 def ece_of_temperatures(
-    scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
+    scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; row weights have shape (n,)."""
-    own, dtype = row_weights(weights, labels.size), scores.array.dtype
+    dtype = scores.array.dtype
     inverse = inverse.astype(dtype)
     edges = (np.arange(1, BINS) / BINS).astype(dtype)
 
@@ -474,10 +468,10 @@ def ece_of_temperatures(
             np.exp(a, out=a)
             confidence = 1 / (a @ ones)
             # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
-            gap = own[rows] * (confidence - (winner == block_labels))
+            gap = weights[rows] * (confidence - (winner == block_labels))
             bin_of = np.searchsorted(edges, confidence, side="left")
             sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
         return sums
 
     total = sum_over_blocks(scores.array, work, block_bytes=_BLOCK_BYTES)
-    return np.asarray(np.abs(total).sum(axis=1) / own.sum())
+    return np.asarray(np.abs(total).sum(axis=1) / weights.sum())

@@ -187,6 +187,20 @@ class JudgedNumbers:
         """Whether the interval of `mcs` is on one side of 0; the tests, adjusted for their number, may find no error of the mean even so."""
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
+    @property
+    def mcs_decimals(self) -> int:
+        """Number of decimals of `mcs` in points that its uncertainty justifies."""
+        if self.interval is None:
+            return 1
+        return words.decimals_for(50 * (self.interval.high - self.interval.low), figures=1, most=2)
+
+    @property
+    def share_decimals(self) -> int:
+        """Number of decimals of `score` and `observed` in percent."""
+        # Two at least, as in pictures and tables of metrics.
+        least = max(2, words.gap_decimals(self.ece))
+        return share_decimals(self.score, self.observed, self.mcs_decimals, least)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict(JudgedNumbers):
@@ -381,18 +395,6 @@ class Verdict(JudgedNumbers):
         """Whether only classes or slices are off: a map of all rows would move the others too."""
         return bool(self.only_slices_off or self.classes_off) and not self.in_reverse
 
-    @property
-    def mcs_decimals(self) -> int:
-        """Number of decimals of `mcs` in points."""
-        return mcs_decimals(self.interval)
-
-    @property
-    def share_decimals(self) -> int:
-        """Number of decimals of `score` and `observed` in percent."""
-        # Two at least, as in pictures and tables of metrics.
-        least = max(2, words.gap_decimals(self.ece))
-        return share_decimals(self.score, self.observed, self.mcs_decimals, least)
-
 
 #: What the line below a headline leaves out of the sentence, or says in fewer words: the test, what the numbers beside it say, their rows.
 _IN_SHORT = {
@@ -402,13 +404,6 @@ _IN_SHORT = {
     r" on [\d,]+ rows(?=[,.])": "",
     r"^No miscalibration(?: of .*?)? found on (?!the other).*?: (?=ECE)": "",
 }
-
-
-def mcs_decimals(interval: Interval | None) -> int:
-    """Number of decimals of an MCS in points that its uncertainty justifies."""
-    if interval is None:
-        return 1
-    return words.decimals_for(50 * (interval.high - interval.low), figures=1, most=2)
 
 
 # ---- The result of an evaluation

@@ -17,7 +17,7 @@ from calviz.sample.sample import MIN_ROWS, Sample
 from calviz.sample.slice_results import Slices
 from calviz.sample.slices import judging, slices, usual_slices
 from calviz.verdicts.data_checks import one_vs_rest, to_act_on
-from calviz.verdicts.evaluation import Evaluation, mcs_decimals
+from calviz.verdicts.evaluation import Evaluation
 from calviz.verdicts.joint_tests import Evidence, as_bin, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
@@ -50,9 +50,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
 
 def _numbers(evidence: Evidence) -> str:
     score, hit = words.score_and_hit(evidence.reduction)
-    least = max(2, words.gap_decimals(evidence.ece))
-    gap = mcs_decimals(evidence.interval)
-    decimals = words.share_decimals(evidence.score, evidence.observed, gap, least)
+    decimals = evidence.share_decimals
     written = words.points_decimals(evidence.ece)
     p = {
         key: "" if (t := evidence.test(key)) is None else words.p_value(t.adjusted)

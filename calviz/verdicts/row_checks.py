@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,6 @@ from calviz.recalibrators import softmax_fits
 from calviz.sample.binning import dependence, residuals
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import FEWEST_LEVELS, MIN_ROWS, Sample, rows_where
-from calviz.sample.slice_results import Slice
 from calviz.verdicts.joint_tests import in_reverse, rest_of_rows, tested_views
 from calviz.verdicts.watching import watched
 
@@ -362,16 +361,6 @@ def gain_of_random_labels(given: FloatArray, classes: int) -> float:
         if step < 1e-3 * share:
             break
     return float(np.log1p(share * more / given).sum())
-
-
-def least_error(some: Iterable[Slice], sample: Sample) -> float:
-    """Sum of the errors of the rows of slices, at least; each row counts once, with the first slice that has it."""
-    left, total = np.array(sample.row_counts, dtype=np.float64), 0.0
-    for one in some:
-        inside = np.asarray(rows_where(sample.data, one.where))
-        total += left[inside].sum() / one.rows * one.least_error
-        left[inside] = 0
-    return total
 
 
 def unchanged_rows(sample: Sample) -> Sample | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -10,12 +11,19 @@ from calviz.core import entry_specs, events, words
 from calviz.core.errors import claim
 from calviz.core.words import counted, decimal, percent, points, points_decimals, shorten
 from calviz.sample.binning import expected_share
-from calviz.sample.sample import MIN_ROWS, Sample, event_rate_if_rare, event_sums, rate_if_rare
+from calviz.sample.sample import (
+    MIN_ROWS,
+    Sample,
+    event_rate_if_rare,
+    event_sums,
+    rate_if_rare,
+    rows_where,
+)
 from calviz.sample.slice_results import Slice, Slices
 from calviz.sample.slices import usual_slices
 from calviz.verdicts import evaluation, joint_tests, row_checks, watching
 from calviz.verdicts.data_checks import KINDS, classes_off, classes_unseen, of_what, ranges_of
-from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection, mcs_decimals
+from calviz.verdicts.evaluation import JudgedNumbers, Verdict, VerdictDirection
 from calviz.verdicts.joint_tests import Evidence, rest_of_rows
 
 #: If the upper bound of the ECE is this or more, or half the rate of a rare event, finding no error means little: the verdict is undecided.
@@ -121,8 +129,18 @@ def _leads(by_group: Slices | None, found: watching.Change, sample: Sample, date
     named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
     if by_group is None or by_group.named[:1] != (*named[:1],):
         return False
-    of_change = found.least_error(sample.data, found.where) * dated
-    return row_checks.least_error(named, sample) > of_change
+    of_change = found.least_error(sample) * dated
+    return _least_error(named, sample) > of_change
+
+
+def _least_error(some: Iterable[Slice], sample: Sample) -> float:
+    """Sum of the errors of the rows of slices, at least; each row counts once, with the first slice that has it."""
+    left, total = np.array(sample.row_counts, dtype=np.float64), 0.0
+    for one in some:
+        inside = np.asarray(rows_where(sample.data, one.where))
+        total += left[inside].sum() / one.rows * one.least_error
+        left[inside] = 0
+    return total
 
 
 @claim("classes")
@@ -202,7 +220,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     if evidence.reduction != sample.reduction:
         ways = {"over": "overconfident", "under": "underconfident"}
     way = ways.get(evidence.direction)
-    size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
+    size = points(abs(evidence.mcs), evidence.mcs_decimals)
     extreme = (*_classes_named(evidence, rest), evidence.extreme or "off in places")[0]
     elsewhere = classes or slices.rest or (f"{way} by {size} points" if way else extreme)
     if not evidence.beyond_noise and slices.apart:
@@ -215,7 +233,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         elsewhere = evaluation.NOT_OFF if is_right else elsewhere
         return f"Off{in_many} most{surely} {where}. {verdict.sentence}", elsewhere
     whole = sample.once(joint_tests.collect_evidence)
-    held, sides = row_checks.least_error(slices.named, sample), whole.interval or (0.0, 0.0)
+    held, sides = _least_error(slices.named, sample), whole.interval or (0.0, 0.0)
     others_hold, on_average = evidence.rows * evidence.ece, whole.direction in ("over", "under")
     if on_average and held < min(others_hold, whole.rows * min(map(abs, sides))):
         return "", ""
@@ -276,7 +294,7 @@ def _all_rows(sample: Sample) -> str:
 def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
     if evidence.direction in ("over", "under"):
         worst = evidence.worst
-        size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
+        size = points(abs(evidence.mcs), evidence.mcs_decimals)
         against = evidence.too_low if evidence.mcs > 0 else evidence.too_high
         tail = (
             "" if worst is None or worst is against else f", furthest off on new rows {worst.place}"
@@ -294,7 +312,7 @@ def _off(evidence: Evidence, sample: Sample, rows: str) -> str:
         return f"{head}: {strongest(evidence)}"
     but = "but"
     if evidence.off_on_average:
-        head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
+        head = _by(evidence, sample, points(abs(evidence.mcs), evidence.mcs_decimals))
         head = f"{head} on average{_interval(evidence)} on {rows}"
     else:
         how, but = _on_average(evidence)
@@ -407,7 +425,7 @@ def _by(evidence: Evidence, sample: Sample, size: str) -> str:
 
 def _interval(evidence: Evidence, *, value: bool = False) -> str:
     """Format the interval of the MCS in parentheses, in the direction that the sentence states; `value` adds the MCS itself."""
-    decimals = mcs_decimals(evidence.interval)
+    decimals = evidence.mcs_decimals
     parts = [f"{points(evidence.mcs, decimals)} points"] if value else []
     if evidence.interval is not None:
         turned = -1 if evidence.mcs < 0 and not value else 1

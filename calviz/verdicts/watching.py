@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri, expit, ndtri
 
-from calviz.core import errors, features, p_values, predictions, words
+from calviz.core import errors, features, p_values, words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, Interval, Told, check, takes_weights
 from calviz.core.errors import InputError, OptionError, check_level, claim, replacing
@@ -75,12 +75,12 @@ class Change(NamedTuple):
         began = f" (from about {shown(self.began)} on)" if self.began else ""
         return f"on these rows, {self.name} {then} points before{began}, {since} since"
 
-    def least_error(self, data: predictions.Dataset, where: Where = ()) -> float:
-        """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows, of a slice, that lie outside the confidence set of the day."""
+    def least_error(self, sample: Sample) -> float:
+        """Sum of the errors that come with the change, at least: the lower end of the difference of the gaps, times the rows that it is of and that lie outside the confidence set of the day."""
         (was, *before), (then, *after) = self.before, self.after
         wide = math.hypot(before[1] - before[0], after[1] - after[0]) / 2
         days = (self.began, self.between[0]) if abs(was) > abs(then) else (self.between[1], "")
-        rows = np.asarray(rows_where(data, on_days(data, days, where)))
+        rows = np.asarray(rows_where(sample.data, on_days(sample.data, days, self.where)))
         return float(rows.sum() * max(abs(then - was) - wide, 0))
 
     def day(self, shown: Callable[[str], str], is_dated: bool) -> str:

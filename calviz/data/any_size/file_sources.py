@@ -225,13 +225,11 @@ def scan(
 
 def _text_table(path: Path) -> CsvTable:
     """Open a text file as files that are read whole; raise InputError, naming the file, if engines cannot read its encoding."""
-    try:
+    with errors.in_file(path.name):
         with Source(path) as opened:
             table = open_csv(opened)
         for _, error in table.unwanted:
             raise error.but(repairs=(), remedy="delete it")
-    except InputError as error:
-        raise error.in_file(path.name) from None
     if table.dialect.encoding != "utf-8":
         raise InputError(
             "the text is not UTF-8, and files are read block by block only as UTF-8",

@@ -385,14 +385,16 @@ def unequal(n=1_200, k=4):
 def test_the_ece_of_the_search_is_the_ece():
     z, y = unequal()
     temperatures = np.random.default_rng(0).uniform(0.5, 3, size=(5, 4))
-    result = ece_of_temperatures(Scores(z, "logits", "logits"), y, 1 / temperatures)
+    result = ece_of_temperatures(
+        Scores(z, "logits", "logits"), y, 1 / temperatures, np.ones(y.size)
+    )
     np.testing.assert_allclose(result, [plain_ece(z, y, t) for t in temperatures], atol=1e-12)
 
 
 def test_gamma_has_the_lowest_ece_of_the_whole_grid():
     z, y = unequal(n=300)
     direction = np.array([1.0, 0.2, -0.3, -0.8])
-    gamma, error = best_gamma(Scores(z, "logits", "logits"), y, 1.3, direction)
+    gamma, error = best_gamma(Scores(z, "logits", "logits"), y, 1.3, direction, np.ones(y.size))
     every = [plain_ece(z, y, 1.3 * (1 + g * direction)) for g in GRID[::10]]
     assert error == pytest.approx(plain_ece(z, y, 1.3 * (1 + gamma * direction)))
     assert error <= min(every) + 1e-12
@@ -402,9 +404,9 @@ def test_gamma_has_the_lowest_ece_of_the_whole_grid():
 def test_the_short_search_comes_close(monkeypatch):
     z, y = unequal(n=2_000)
     scores, direction = Scores(z, "logits", "logits"), np.array([1.0, 0.2, -0.3, -0.8])
-    _, exact = best_gamma(scores, y, 1.3, direction)
+    _, exact = best_gamma(scores, y, 1.3, direction, np.ones(y.size))
     monkeypatch.setattr(temperature_search, "_EXHAUSTIVE", 0)
-    _, short = best_gamma(scores, y, 1.3, direction)
+    _, short = best_gamma(scores, y, 1.3, direction, np.ones(y.size))
     assert exact <= short <= exact + 0.002
 
 

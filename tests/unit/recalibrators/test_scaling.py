@@ -249,7 +249,7 @@ def test_weights_of_the_squared_error_are_those_of_a_general_solver(seed):
 def test_weights_of_the_likelihood_are_those_of_a_general_solver(seed):
     rng = np.random.default_rng(seed)
     own = rng.random((200, 3)) ** rng.uniform(0.2, 3, size=3)
-    w = likelihood_weights(own)
+    w = likelihood_weights(own, np.ones(200))
     assert w.min() >= 0
     assert w.sum() == pytest.approx(1)
 
