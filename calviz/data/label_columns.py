@@ -282,6 +282,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     negative = {"neg", *column_names.NO_EVENT_WORDS}
     possible.sort(key=lambda c: not (c.is_called_event or c.classes & negative))
     possible.sort(key=lambda c: first.width <= 2 and _is_far_off(view, c, first))
+    one = len(table[first.columns[0]].head) == 1
+    possible.sort(key=lambda c: one and not c.is_called_label)  # its values tell nothing
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]
         near = [
@@ -297,7 +299,6 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             asked = f"there is no label column ({what}): is {event.replace(' is', '', 1)}?"
             raise InputError(asked, readings=[_NO_LABELS, above])
         # Beside one row, the app shows a guess.
-        one = len(table[first.columns[0]].head) == 1
         none = "one row does not say which is the label" if one else "there is no label column"
         remedy = "add a column 'label' with the true class" + ", or say which column it is" * one
         raise InputError(
@@ -310,7 +311,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         only, name = possible[0], short(possible[0].name)
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
         known = of_scores | column_names.VERDICTS
-        if only.type == "text" and len(only.classes) == 2 and not only.words & known:
+        two = only.type == "text" and len(only.classes) == 2 and not event_of(only.classes)
+        if two and not only.words & known:
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
