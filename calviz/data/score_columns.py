@@ -137,8 +137,7 @@ def _models_with_colons(
 
 def _of_all_classes(columns: Sequence[Column]) -> bool:
     """Whether columns sum to 1, or to 100, in nearly all rows."""
-    in_percent = [replace(c, sample=c.head / 100) for c in columns]
-    return sum_to_one(columns) or sum_to_one(in_percent)
+    return sum_to_one(columns) or sum_to_one([replace(c, sample=c.head / 100) for c in columns])
 
 
 def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -251,8 +250,7 @@ def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
     models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
-    nameless = "model" if "model" not in models else ""
-    named = [m or nameless for m in models]
+    named = [m or "model" * ("model" not in models) for m in models]
     alone = [bool(m) and named.count(m) == 1 for m in named]
     return [m if a else span(b.columns) for m, a, b in zip(named, alone, blocks, strict=True)]
 
@@ -412,6 +410,7 @@ def ask_if_models(
     if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
         return
     headed = all(c.is_headed_in_percent and not c.in_unit for c in scores)
+    headed |= all(_of_events_in_percent([c]) and not roles.mostly_in_unit(c) for c in scores)
     # Headers that share no more than a sign of percent may be of anything.
     names = [name.rstrip(" [(%)]") for name in columns]
     alike = without_common_words(names) != tuple(names)
