@@ -428,9 +428,9 @@ class _Decoder:
         may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
         known = {*map(event_of, pairs)} - {None}
         # Beside two labels without a known event, one of few rows, but of more than slips, may be of either.
-        alone = bool(pairs) and not known and len(self.counts) == 3
+        alone = bool(pairs and sure) and not known and len(self.counts) == 3
         rare = {key for key, n in self.counts.items() if alone and n > 2} - sure - _NO_OUTCOME
-        may_be = may_be and (rare or not pairs or any(sure.difference(pair) for pair in pairs))
+        may_be = may_be and (not pairs or any((sure | rare).difference(pair) for pair in pairs))
         events = known or sure
         # What keeps all rows comes first.
         ways = [
