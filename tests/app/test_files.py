@@ -1104,7 +1104,7 @@ def test_a_question_that_each_answer_to_another_leaves_open_is_asked_beside_it()
 
 def test_a_question_says_how_many_models_were_found_and_what_they_are_called():
     rng = np.random.default_rng(0)
-    p, q = (np.round(100 * rng.dirichlet([1, 1, 1], 200), 2) for _ in range(2))
+    p, q = (np.round(100 * rng.dirichlet([1, 1, 1], 600), 2) for _ in range(2))
     names = ["ok", "gearbox", "generator"]
     head = [f"{model}P[{name}] %" for model in ("", "New model: ") for name in names]
     said = [names[rng.choice(3, p=row / row.sum())] for row in p + q]
