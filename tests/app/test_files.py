@@ -1113,7 +1113,7 @@ def test_a_question_says_how_many_models_were_found_and_what_they_are_called():
     app = upload(open_page(page="data"), "wind.csv", text.encode())
     assert "2 models: 'model', 'New model'." in text_of(app)
     press(app, "Divide the values by 100")
-    assert "New model" in text_of(quiet(app))
+    assert "Model model" in text_of(quiet(app))
     assert "P[_]" not in text_of(app)
 
 
