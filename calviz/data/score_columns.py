@@ -117,9 +117,9 @@ def _models_with_colons(
     own = [c for c in view.numeric(taken) if c.name in first]
     both = own, [view.table[name] for name in first.values()]
     if 1 < len(own) == len(first) and "model" not in models and all(map(_of_all_classes, both)):
-        before = view.table.names.index(own[0].name) < view.table.names.index(both[1][0].name)
+        where = [view.table.names.index(columns[0].name) for columns in both]
         nameless = {"model": {name: name for name in first}}  # as `_models_of` calls it
-        models = nameless | models if before else models | nameless
+        models = nameless | models if where[0] < where[1] else models | nameless
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
         return ()
