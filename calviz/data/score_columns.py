@@ -136,8 +136,9 @@ def _models_with_colons(
 
 
 def _of_all_classes(columns: Sequence[Column]) -> bool:
-    """Whether columns sum to 1, or to 100, in nearly all rows."""
-    return sum_to_one(columns) or sum_to_one([replace(c, sample=c.head / 100) for c in columns])
+    """Whether columns sum to 1, or to 100, in nearly all rows, and are no labels of 0 and 1."""
+    sums = sum_to_one(columns) or sum_to_one([replace(c, sample=c.head / 100) for c in columns])
+    return sums and not all(c.is_zero_one for c in columns)
 
 
 def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:

@@ -770,6 +770,17 @@ def test_columns_of_which_only_some_are_of_a_model_make_no_second_one() -> None:
         np.testing.assert_allclose(each.first.probs, p)
 
 
+def test_labels_of_0_and_1_beside_a_named_model_are_no_model() -> None:
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], 200)
+    truth = p.argmax(axis=1)
+    truth[::3] = 0
+    ones = {name: (truth == j).astype(int) for j, name in enumerate("abc")}
+    each = loaded({**ones, **{f"mlp: {name}": p[:, j] for j, name in enumerate("abc")}})
+    assert len(each.models) == 1
+    np.testing.assert_allclose(each.first.probs, p)
+    np.testing.assert_array_equal(each.first.labels, truth)
+
+
 def test_first_rows_say_of_which_model_each_score_is() -> None:
     p, text = np.round(100 * np.random.default_rng(0).dirichlet([1, 1], 40), 2), {}
     for model in ("", "New model: "):
