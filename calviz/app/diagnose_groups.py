@@ -214,8 +214,7 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested, session.evaluation(settings).verdict)
-    answer = words.keep_units_together(f"{figure.beyond_headline} {tested.remark}")
-    st.markdown(md(answer, 700))
+    st.markdown(md(words.keep_units_together(f"{figure.beyond_headline} {tested.remark}"), 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
@@ -431,8 +430,7 @@ def _explore_levels(settings: Settings) -> None:
     by = chosen if is_of_sites else own
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
-    table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
-    screen.table(table, alt=summary.title)
+    screen.table(pd.DataFrame(list(summary.rows), columns=list(summary.header)), alt=summary.title)
     st.caption(md(" ".join(summary.notes), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 

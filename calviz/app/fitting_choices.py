@@ -224,8 +224,7 @@ def choose_methods(
         return None
     fitted = [fit_rows.data] if models is None else list(models)
     # Only methods that all models allow are offered.
-    narrowest = min(fitted, key=lambda d: d.kind != "confidence")
-    suggestion = advice.suggest(narrowest, fitting)
+    suggestion = advice.suggest(min(fitted, key=lambda d: d.kind != "confidence"), fitting)
     preselected = suggestion.usual if many_fits else suggestion.methods
     if advised in {*suggestion.methods, *suggestion.left_out} - {*preselected}:
         preselected = (*preselected, advised)

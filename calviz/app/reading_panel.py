@@ -225,6 +225,10 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
         of_user = {told.label, *(told.scores or ()), *(told.models or ())}
         with_role = {name for name, role in shown.roles.items() if role != "ignored"}
         shown = replace(shown, asked=shown.asked | (with_role - of_user))
+    models = [*dict.fromkeys(shown.models.values())]
+    if models and shown.recognised and shown.asked.isdisjoint(shown.models):
+        named = ", ".join(f"'{md(shorten(name, 40))}'" for name in models[:6])
+        said = f"**{len(models)} models: {named}{', …' * (len(models) > 6)}.** {said}"
     st.caption(said)
     chosen = draw_rows("failed", shown)
     if chosen not in (None, failure.options):

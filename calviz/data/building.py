@@ -303,8 +303,7 @@ class _Builder:
             notices = len(self.notices)
             with suppress(InputError):
                 decoded = self._labels(fetched, first, k)
-                renamed = options.labels_rename(named, decoded.class_names)
-                if not (renamed or decoded.missing.any()):
+                if not (options.labels_rename(named, decoded.class_names) or decoded.missing.any()):
                     return decoded
             del self.notices[notices:]
             self._keep_labels(fetched, names)

@@ -557,9 +557,8 @@ def blocks_named_by(
         for words in _spellings(levels):
             spelled = {spell(pair[0]): pair for pair in zip(words, levels, strict=True)}
             if len(spelled) == len(levels) and "" not in spelled:
-                found = sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1]))
                 # Of many ways to find the labels in the header, such as 3 and 7 in x3, x7, x13, x17 ..., the plainest are looked at.
-                for around in found[:12]:
+                for around in sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1]))[:12]:
                     block = _block(around, spelled, names, spell)
                     blocks.setdefault(block.columns, block)
     held = None if blocks else _each_holds_one(levels, columns)
@@ -692,8 +691,7 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     after = _common(backwards, digits=not of_models)[::-1].swapcase()
     if of_models and re.search(r"\d\.$", before):
         before = re.sub(r"[A-Za-z]*[\d.]+$", "", before)  # a version is not cut
-    short = min(map(len, columns))
-    if len(before) + len(after) >= short:
+    if len(before) + len(after) >= min(map(len, columns)):
         after = ""
     inner = tuple(name[len(before) : len(name) - len(after)] for name in columns)
     of_own = of_models and not _GENERIC.issuperset(words(before))

@@ -343,8 +343,7 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
     if len(numbers) < len(cells):
         return True
     # Integers only: class names ("0,1,2") are a header above numbers with a fraction.
-    distinct = len(set(cells)) == len(cells) > 1
-    consecutive = distinct and cells in (
+    consecutive = len(set(cells)) == len(cells) > 1 and cells in (
         [str(j) for j in range(len(cells))],
         [str(j + 1) for j in range(len(cells))],
     )

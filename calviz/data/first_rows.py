@@ -51,6 +51,8 @@ class FirstRows:
         The role of each column, in the order of the file.
     classes : mapping of str to str
         The class of a score column, where its name says it.
+    models : mapping of str to str
+        The model of a score column, if there are several.
     choices : mapping of str to tuple of ColumnRole
         The roles that each column may have; () for one that cannot be used.
     asked : frozenset of str
@@ -65,6 +67,7 @@ class FirstRows:
     cells: Mapping[str, tuple[str, ...]]
     roles: Mapping[str, ColumnRole]
     classes: Mapping[str, str]
+    models: Mapping[str, str]
     choices: Mapping[str, tuple[ColumnRole, ...]]
     asked: frozenset[str]
     recognised: bool
@@ -203,10 +206,11 @@ def first_rows(
             if read is None:
                 # A file is read with so many answers at most.
                 most = 2 * (opened.size <= MOST_READ_ON)
-                roles, classes, asked, read_with = _roles(table, replace(used, **lost), most)
+                named, asked, read_with = _roles(table, replace(used, **lost), most)
             else:
-                roles, classes = _as_read(table, read, used)
+                named = _as_read(table, read, used)
                 asked, read_with = frozenset[str](), options_that_keep(read.roles, table)
+            roles, classes, models = named
         columns, known = table.columns, max(len(c.head) for c in table.columns)
         shown = [*range(min(rows, known))]
         more = sorted({row - 1 for row in also if row > rows})[: rows - 1]
@@ -226,6 +230,7 @@ def first_rows(
             cells={c.name: _cells(c, shown) for c in columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
+            models=models,
             choices={c.name: _choices(c, roles if read else {}) for c in table.columns},
             asked=asked,
             recognised=read_with is not None and not lost,
@@ -273,11 +278,14 @@ def _choices(column: Column, read: Mapping[str, ColumnRole]) -> tuple[ColumnRole
 
 # ---- Roles
 
+#: The role of each column that has one, and the class and the model of score columns.
+_Named = tuple[dict[str, ColumnRole], dict[str, str], dict[str, str]]
+
 
 def _roles(
     table: Table, options: ReadingOptions, most: int
-) -> tuple[dict[str, ColumnRole], dict[str, str], frozenset[str], dict[str, Any] | None]:
-    """Return the role of each column with one, the classes of score columns, the columns in question, and the options that chose.
+) -> tuple[_Named, frozenset[str], dict[str, Any] | None]:
+    """Return what the columns are, those in question, and the options that chose.
 
     These are None if the roles are only guessed. Of several ways to read the file, the first one counts, if further questions may get answers by all rows.
     """
@@ -296,7 +304,7 @@ def _roles(
     if not ways:
         told = next((one for one in readings if not one.no_labels), Reading("", {}))
         guess = _guessed(TableView(table, options.answered(told)))
-        return *_named(table, guess, options), frozenset(), None
+        return _named(table, guess, options), frozenset(), None
     found, _, chosen = ways[0]
     chosen_by = chosen.options
     asked = {
@@ -308,14 +316,11 @@ def _roles(
     }
     # Whether a column weighs the rows is for the user to say.
     chosen_by = {k: v for k, v in chosen_by.items() if k != "weight_column"}
-    roles, classes = _of_rows(table, found, options.answered(chosen), most)
-    return roles, classes, frozenset(asked), chosen_by
+    return _of_rows(table, found, options.answered(chosen), most), frozenset(asked), chosen_by
 
 
-def _of_rows(
-    table: Table, found: ColumnRoles, options: ReadingOptions, most: int
-) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """The roles, and the classes of score columns, with which a file is read if at most so many further questions get their first answers; else those that were found."""
+def _of_rows(table: Table, found: ColumnRoles, options: ReadingOptions, most: int) -> _Named:
+    """The roles with which a file is read if at most so many further questions get their first answers; else those that were found."""
     with suppress(CalvizError):
         try:
             return _as_read(table, of_table(table, options, name=""), options)
@@ -326,15 +331,13 @@ def _of_rows(
     return _named(table, found, options)
 
 
-def _as_read(
-    table: Table, read: Loaded, options: ReadingOptions
-) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """The roles with which a file was read, and the classes of score columns; texts of many values are sliced by the most frequent ones."""
-    roles, classes = _named(table, read.roles, options, as_read=True)
+def _as_read(table: Table, read: Loaded, options: ReadingOptions) -> _Named:
+    """The roles with which a file was read; texts of many values are sliced by the most frequent ones."""
+    named = _named(table, read.roles, options, as_read=True)
     for name in (n for n in read.first.texts if n in read.first.cuts):
         if _repeats(table[name]) or not is_identifier(name):
-            roles.setdefault(name, "group")
-    return roles, classes
+            named[0].setdefault(name, "group")
+    return named
 
 
 def _by_first_answers(
@@ -358,8 +361,8 @@ def _by_first_answers(
 
 def _named(
     table: Table, layout: ColumnRoles, options: ReadingOptions, *, as_read: bool = False
-) -> tuple[dict[str, ColumnRole], dict[str, str]]:
-    """Return the role of each column that has one in a layout, and the class of each score column that names it.
+) -> _Named:
+    """Return what the columns are in a layout; the class of each score column only where its name says it.
 
     Only a layout that was read says which columns are groups, models and times, whatever the first rows hold.
     """
@@ -380,7 +383,8 @@ def _named(
         if len(scores.columns) == len(scores.class_names) and not of_models:
             of_columns = zip(scores.columns, scores.class_names, strict=True)
             classes |= {n: of for n, of in of_columns if of != n and of.strip("[(%)] ")}  # no unit
-    return roles, classes
+    models = {name: scores.model for scores in layout.scores for name in scores.columns}
+    return roles, classes, models if len(layout.scores) > 1 else {}
 
 
 def _repeats(column: Column) -> bool:

@@ -171,8 +171,7 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
     if columns == tuple(range(len(columns))):
         return None
     stripped = tuple(column_names.by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
-    distinct = "" not in stripped and len(set(stripped)) == len(stripped)
-    return stripped if distinct else columns
+    return stripped if "" not in stripped and len(set(stripped)) == len(stripped) else columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +281,7 @@ def _with_positive(
 def _two(labels: _Labels) -> tuple[Any, ...]:
     """Return the two classes of a single score column: the positive class is 1, True, or the second of a known pair."""
     values = set(labels.values)
-    are_bools = all(isinstance(v, bool) for v in values)
-    for pair in ((False, True),) if are_bools else ((0, 1), (-1, 1)):
+    for pair in ((False, True),) if all(isinstance(v, bool) for v in values) else ((0, 1), (-1, 1)):
         if values <= set(pair):
             return pair
     if len(values) > 2:

@@ -72,8 +72,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         if may_be is not False:
             (found if may_be else doubtful)[column.name] = scores
     # In few rows, the class of the largest score may be the label by chance.
-    missed = {n: s for n, s in found.items() if not _equals_best(view, view.table[n], s[0])}
-    found = missed or found
+    found = {n: s for n, s in found.items() if not _equals_best(view, view.table[n], s[0])} or found
     called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
     # Yes and no are the classes 1 and 0, but no more so than numbers are.
     texts = [n for n, s in found.items() if view.table[n].type == "text" and not _numbered(s[0])]
@@ -282,6 +281,9 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     negative = {"neg", *column_names.NO_EVENT_WORDS}
     possible.sort(key=lambda c: not (c.is_called_event or c.classes & negative))
     possible.sort(key=lambda c: first.width <= 2 and _is_far_off(view, c, first))
+    one = len(table[first.columns[0]].head) == 1
+    called = column_names.LABEL_WORDS - {"y"}  # which may be years
+    possible.sort(key=lambda c: one and not (c.is_called_label and c.words & called))
     if not possible:
         more = [(c, len(c.levels), len(c.head) >= SAMPLE_ROWS) for c in whole_numbers]
         near = [
@@ -297,7 +299,6 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             asked = f"there is no label column ({what}): is {event.replace(' is', '', 1)}?"
             raise InputError(asked, readings=[_NO_LABELS, above])
         # Beside one row, the app shows a guess.
-        one = len(table[first.columns[0]].head) == 1
         none = "one row does not say which is the label" if one else "there is no label column"
         remedy = "add a column 'label' with the true class" + ", or say which column it is" * one
         raise InputError(
@@ -310,7 +311,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         only, name = possible[0], short(possible[0].name)
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
         known = of_scores | column_names.VERDICTS
-        if only.type == "text" and len(only.classes) == 2 and not only.words & known:
+        two = only.type == "text" and len(only.classes) == 2 and not only.words & known
+        if two and not event_of(only.classes):
             answers.reverse()  # such as the sex
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
@@ -669,8 +671,7 @@ class _Matching:
             if max(means) > means[0]:
                 raise self._question(orders)
             return orders[0]
-        gain = partial(self._evidence, two=orders[0])
-        best, *others = sorted(orders, key=gain, reverse=True)
+        best, *others = sorted(orders, key=partial(self._evidence, two=orders[0]), reverse=True)
         margin = min((self._evidence(best, other) for other in others), default=CLEAR)
         matched = self._matched(best)
         unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)

@@ -426,15 +426,19 @@ class _Decoder:
         least = max(_FEWEST, _MISTAKES * sum(self.rows))
         sure = {key for key, n in self.counts.items() if n >= least} - _NO_OUTCOME
         may_be = single and len(self.counts) > 2 and all(n is None for n in self.wholes)
-        may_be = may_be and (not pairs or any(sure.difference(pair) for pair in pairs))
-        events = {*map(event_of, pairs)} - {None} or sure
+        known = {*map(event_of, pairs)} - {None}
+        # Beside two labels without a known event, one of few rows, but of more than slips, may be of either.
+        alone = bool(pairs and sure) and not known and len(self.counts) == 3
+        rare = {key for key, n in self.counts.items() if alone and n > 2} - sure - _NO_OUTCOME
+        may_be = may_be and (not pairs or any((sure | rare).difference(pair) for pair in pairs))
+        events = known or sure
         # What keeps all rows comes first.
         ways = [
             (f"'{short(text)}': all others are no event", (f"not {text}", text))
             for key, text in self.spelled.items()
-            if key in sure & events
+            if key in sure & events and not rare
         ]
-        if sure >= {*self.counts} and len(ways) < _MOST_READINGS:
+        if sure | rare >= {*self.counts} and len(ways) < _MOST_READINGS:
             none = self.spelled[max(sure - events or sure, key=self.counts.__getitem__)]
             ways.append((f"any but '{short(none)}'", (none, f"not {none}")))
         for text, both in ways if may_be else ():
@@ -739,8 +743,7 @@ def second_labels(
         """Its levels as classes, those of empty cells as ""."""
         return np.array(["" if is_missing(v.strip()) else class_key(v) for v in column.levels])
 
-    stem = re.sub(r"\d+", "", label)
-    alike = {name for name in columns if re.sub(r"\d+", "", name) == stem}
+    alike = {name for name in columns if re.sub(r"\d+", "", name) == re.sub(r"\d+", "", label)}
     if not (alike or isinstance(given, Factor)):
         return []  # numbers, which any flag may have
     given = Factor.of(given)

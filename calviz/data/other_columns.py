@@ -173,8 +173,7 @@ class OtherColumns:
         self.notices.append(Notice.MODELS.finding("info", text))
         parts: dict[str, IntArray | None] = {n: np.flatnonzero(named.mask(n)) for n in names}
         self.key = ids if len(key) > 1 else None
-        own = (model, *key[: len(key) == 1])
-        groups = tuple(name for name in layout.groups if name not in own)
+        groups = tuple(name for name in layout.groups if name not in (model, *key[: len(key) == 1]))
         if self.table[model].type == "integer":
             parts = {f"{model} {name}": rows for name, rows in parts.items()}
         related = tuple(name for name in layout.related if name != identifier)
@@ -390,8 +389,7 @@ class OtherColumns:
         if not isinstance(values, Factor) or self.table[name].type not in ("number", "integer"):
             return values
         words = [v for v in values.levels if v.strip() in MISSING_WORDS and v.strip()]
-        others = {*values.levels} - {*words, MISSING}
-        if not words or None in map(column_names.number_of, others):
+        if not words or None in map(column_names.number_of, {*values.levels} - {*words, MISSING}):
             return values
         count = sum(values.counts()[word] for word in words)
         text = f"cells of '{short(name)}' read as missing: {count:,} ({', '.join(words)})"

@@ -95,8 +95,7 @@ class Questions:
         first = self.starts[:-1]
         top = np.maximum.reduceat(p, first)
         places = np.flatnonzero(p == np.repeat(top, self.counts))
-        best = places[np.searchsorted(places, first)] - first
-        return np.minimum(top, 1.0), best == self.right
+        return np.minimum(top, 1.0), places[np.searchsorted(places, first)] - first == self.right
 
     def take(self, rows: IntArray) -> Questions:
         """Select questions by index, shape (r,)."""

@@ -401,8 +401,7 @@ def _ask_if_in_percent(view: TableView, found: ColumnRoles) -> None:
     if not headed or options.kind is not None or "percent" in options.repair:
         return
     most, names = max(float(np.nanmax(c.head)) for c in headed), tuple(c.name for c in headed)
-    key = "models" if len(single) > 1 else "scores"
-    as_they_are = {"kind": kind, key: tuple(single)}
+    as_they_are = {"kind": kind, "models" if len(single) > 1 else "scores": tuple(single)}
     those = {"models": names} if len(names) < len(single) else {}  # all are divided, or none
     raise InputError(
         f"'{span(names)}' is headed in percent, but lies in 0 to 1; say what it is",

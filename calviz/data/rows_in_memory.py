@@ -783,8 +783,7 @@ def _true_class(
         if sorted(lower) in _MARKS:
             marks[name] = (column.codes == lower.index(max(lower)))[rows]
     marks |= {n: a == 1 for n, a in arrays.items() if np.isin(a, (0, 1)).all()}
-    one = [name for name, mark in marks.items() if (mark.sum(axis=1) == 1).all()]
-    if mark := _of_truth(one):
+    if mark := _of_truth([name for name, mark in marks.items() if (mark.sum(axis=1) == 1).all()]):
         return Factor(marks[mark].argmax(axis=1).astype(np.int32), classes.levels), mark
     named = [
         name

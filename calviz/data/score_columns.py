@@ -114,6 +114,12 @@ def _models_with_colons(
         if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
             models.setdefault(model.strip(), {})[name.strip()] = column.name
     first = next(iter(models.values()), {})
+    own = [c for c in view.numeric(taken) if c.name in first]
+    both = own, [view.table[name] for name in first.values()]
+    if 1 < len(own) == len(first) and "model" not in models and all(map(_of_all_classes, both)):
+        where = [view.table.names.index(columns[0].name) for columns in both]
+        nameless = {"model": {name: name for name in first}}  # as `_models_of` calls it
+        models = nameless | models if where[0] < where[1] else models | nameless
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
         return ()
@@ -127,6 +133,12 @@ def _models_with_colons(
     columns = {model: tuple(classes[n] for n in first) for model, classes in models.items()}
     of_kind = {model: kinds["logit" in model.lower()] for model in models}
     return tuple(_columns(view, columns[m], names, kind, m) for m, kind in of_kind.items())
+
+
+def _of_all_classes(columns: Sequence[Column]) -> bool:
+    """Whether columns sum to 1, or to 100, in nearly all rows, and are no labels of 0 and 1."""
+    sums = sum_to_one(columns) or sum_to_one([replace(c, sample=c.head / 100) for c in columns])
+    return sums and not all(c.is_zero_one for c in columns)
 
 
 def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -228,19 +240,20 @@ def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     return any(_clear(column, keys == key) > CLEAR for column, key in pairs)
 
 
-#: Words for scores at the ends of what stands around the classes.
-_SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS))})"
+#: Words for scores and percent at the ends of what stands around the classes.
+_SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS | column_names.PERCENT))})"
 _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
 
 
 def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
-    """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing."""
+    """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing, and the columns where they are alike."""
     around = [block.model for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
     models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
-    nameless = "model" if models.count("") == 1 and "model" not in models else ""
-    return [m or nameless or span(b.columns) for m, b in zip(models, blocks, strict=True)]
+    named = [m or "model" * ("model" not in models) for m in models]
+    alone = [bool(m) and named.count(m) == 1 for m in named]
+    return [m if a else span(b.columns) for m, a, b in zip(named, alone, blocks, strict=True)]
 
 
 def by_known_words(columns: Sequence[str]) -> bool:
@@ -281,7 +294,7 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    around = (text.strip("_.:- ()") for text in block.around)
+    around = (text.strip("_.:- ()[]{}%") for text in block.around)
     return replace(scores, labels=block.labels, model="_".join(filter(None, around)))
 
 
@@ -398,6 +411,7 @@ def ask_if_models(
     if sum_to_one(scores) or not (all(c.in_unit for c in scores) or _of_events_in_percent(scores)):
         return
     headed = all(c.is_headed_in_percent and not c.in_unit for c in scores)
+    headed |= all(_of_events_in_percent([c]) and not roles.mostly_in_unit(c) for c in scores)
     # Headers that share no more than a sign of percent may be of anything.
     names = [name.rstrip(" [(%)]") for name in columns]
     alike = without_common_words(names) != tuple(names)

@@ -205,8 +205,7 @@ def _with_new_classes(
     )
     changed, left = np.flatnonzero(first != new), ""
     named = [n for n in cells if plain(n) in PREDICTED or {*words(n)} & PREDICTED_WORDS]
-    possible = [n for n in named if n not in others]
-    for name in possible if changed.size else ():
+    for name in [n for n in named if n not in others] if changed.size else ():
         column = pl.Series(cells[name])
         if column.dtype.is_nested() or column.dtype.is_float():
             continue

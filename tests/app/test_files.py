@@ -1102,6 +1102,21 @@ def test_a_question_that_each_answer_to_another_leaves_open_is_asked_beside_it()
     assert "Model champion" in text_of(quiet(app))
 
 
+def test_a_question_says_how_many_models_were_found_and_what_they_are_called():
+    rng = np.random.default_rng(0)
+    p, q = (np.round(100 * rng.dirichlet([1, 1, 1], 600), 2) for _ in range(2))
+    names = ["ok", "gearbox", "generator"]
+    head = [f"{model}P[{name}] %" for model in ("", "New model: ") for name in names]
+    said = [names[rng.choice(3, p=row / row.sum())] for row in p + q]
+    rows = [",".join([*map(str, (*a, *b)), label]) for a, b, label in zip(p, q, said, strict=True)]
+    text = "\n".join([",".join([*head, "result"]), *rows])
+    app = upload(open_page(page="data"), "wind.csv", text.encode())
+    assert "2 models: 'model', 'New model'." in text_of(app)
+    press(app, "Divide the values by 100")
+    assert "Model model" in text_of(quiet(app))
+    assert "P[_]" not in text_of(app)
+
+
 def test_labels_that_nothing_matches_with_the_scores_are_matched_by_hand():
     app = upload(open_page(page="data"), "own.csv", CLAIMS.replace(b"Final decision", b"label"))
     assert plain(app.title[0].value) == "One question about own.csv"

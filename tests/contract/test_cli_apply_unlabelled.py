@@ -473,3 +473,31 @@ def test_the_columns_in_percent_that_a_map_was_fitted_on_are_taken_beside_those_
         made = pl.read_csv(target)
         p = made.select([f"p_{name}" for name in names]).to_numpy()
         np.testing.assert_array_equal(p.argmax(axis=1), one.argmax(axis=1))
+
+
+@pytest.mark.slow
+def test_models_in_percent_have_the_same_names_with_and_without_labels(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    names = ("ok", "gearbox", "generator")
+    p = {m: np.round(100 * rng.dirichlet([1, 1, 1], 600), 3) for m in ("model", "New model")}
+    heads = {m: [f"{'New model: ' * (m != 'model')}P[{name}] %" for name in names] for m in p}
+    columns = {heads[m][k]: p[m][:, k] for m in p for k in range(3)}
+    labels = [names[rng.choice(3, p=row / row.sum())] for row in p["model"] + p["New model"]]
+    whole, new, target = (tmp_path / name for name in ("whole.csv", "new.csv", "out.csv"))
+    pl.DataFrame(columns | {"outcome": labels}).write_csv(whole)
+    pl.DataFrame(columns).write_csv(new)
+    percent = ("--repair", "percent")
+    code, out, stderr = run("audit", whole, *percent, "--json", "-")
+    assert code == 0, stderr
+    for model, scores in p.items():
+        assert f'"{model}"' in out
+        how = ("--model", model, *percent, "--out", target)
+        made = run(
+            "recalibrate", whole, "--method", "temperature", "--save-map", tmp_path / "m.json", *how
+        )
+        assert made[0] == 0, made
+        for path in (whole, new):
+            code, _, stderr = run("apply", path, "--map", tmp_path / "m.json", *how)
+            assert code == 0, stderr
+            calibrated = pl.read_csv(target).select([f"p_{name}" for name in names]).to_numpy()
+            np.testing.assert_array_equal(calibrated.argmax(axis=1), scores.argmax(axis=1))

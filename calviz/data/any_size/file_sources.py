@@ -298,8 +298,7 @@ def _csv_frame(
 
 def _floats(text: CsvTable, floats: Sequence[str]) -> list[str]:
     """The columns of floats, and those named like scores whose first values are mostly numbers."""
-    scores = (c.name for c in text.columns if c.numeric and is_score_name(c.name))
-    wanted = {*floats, *scores}
+    wanted = {*floats, *(c.name for c in text.columns if c.numeric and is_score_name(c.name))}
     return [name for name in text.names if name in wanted]
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -575,6 +576,47 @@ def test_few_rows_of_two_models_that_name_the_event_raise_one_question() -> None
     np.testing.assert_array_equal(both.first.labels, found == "finding")
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_two_models_in_percent_without_a_sign_take_one_answer(whole: bool) -> None:
+    other = np.round(100 * np.clip(P + 0.02 * np.cos(np.arange(N)), 0, 1), 0 if whole else 2)
+    columns = {"left": np.where(Y, "Y", "N"), "risk_a": np.round(100 * P, 2), "risk_b": other}
+    both, *single = asked(columns).readings
+    assert both.label == "2 models, in percent"
+    models = loaded(columns, **both.options).models
+    for name, column in (("a", "risk_a"), ("b", "risk_b")):
+        np.testing.assert_allclose(models[name].probs[:, 1], columns[column] / 100)
+        np.testing.assert_array_equal(models[name].labels, Y)
+    assert all("in percent" in one.label for one in single)
+
+
+def test_models_of_which_one_lies_in_0_to_1_are_not_called_percent() -> None:
+    columns = {"label": np.where(Y, "Y", "N"), "risk_a": P, "risk_b": np.round(100 * P[::-1], 2)}
+    with suppress(InputError):
+        assert not loaded(columns).repairs_made
+
+
+def test_few_rows_of_a_third_label_may_be_kept_and_are_kept_by_the_first_answer() -> None:
+    end = np.array(["home"] * 125 + ["ward"] * 20 + ["gone"] * 4)
+    columns = {"end": end, "score": np.linspace(0.01, 0.9, 149)}
+    with pytest.raises(InputError) as caught:
+        loaded(columns, label="end")
+    first, *others = caught.value.readings
+    assert first.label == "the probability of any but 'home'"
+    read = loaded(columns, label="end", **first.options)
+    assert (read.first.n, read.first.class_names) == (149, ("home", "not home"))
+    np.testing.assert_array_equal(read.first.labels, end != "home")
+    assert all("leave out the rows with 'gone' (4 rows)" in one.label for one in others)
+    for few in (["gnoe"], ["open"] * 4):  # a slip of the pen, and no outcome
+        columns = {"end": [*end[:145], *few], "score": np.linspace(0.01, 0.9, 145 + len(few))}
+        with pytest.raises(InputError) as caught:
+            loaded(columns, label="end")
+        assert all("leave out the rows" in one.label for one in caught.value.readings)
+    # No label is frequent enough to be none.
+    end = ["a"] * 14 + ["b"] * 13 + ["c"] * 3
+    with pytest.raises(InputError):
+        loaded({"end": end, "score": np.linspace(0.01, 0.9, 30)}, label="end")
+
+
 def test_one_of_several_labels_may_be_the_event_of_one_score() -> None:
     status = np.where(Y == 1, "left", np.where(np.arange(N) % 3 == 0, "graduated", "enrolled"))
     status = np.where(np.arange(N) == 7, "", status)
@@ -675,6 +717,79 @@ def test_another_model_is_offered_where_one_of_several_labels_is_the_event(names
     read = loaded(columns, label="status", class_names=names, repair=("others-no",))
     (way,) = (way for way in read.ways if "models" in way.options)
     assert way.options["models"] == ("risk a", "score b (%)")
+
+
+def test_of_one_row_the_column_that_is_called_a_label_is_the_first_answer() -> None:
+    columns = {"day": ["03.07.2023"], "site": ["A"], "unit": ["ED"], "age band [y]": ["60-79"]}
+    error = asked(columns | {"risk": [0.3], "outcome (final)": ["gone"]})
+    assert error.readings[0].options["label"] == "outcome (final)"
+
+
+@pytest.mark.parametrize(
+    ("words", "first"), [(("N", "Y"), "left (y/n)"), (("nein", "ja"), "left (y/n)"), (("f", "m"), "")]
+)  # fmt: skip
+def test_a_yes_or_no_is_the_first_answer_but_no_sex(words: tuple[str, str], first: str) -> None:
+    columns = {"site": [*"abcd"] * (N // 4), "score": P, "left (y/n)": np.array(words)[Y]}
+    assert asked(columns).readings[0].options["label"] == first
+
+
+@pytest.mark.parametrize("others_first", [False, True])
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("unit", [" %", "", " (pct)", " percent"])
+def test_models_have_clean_names_with_and_without_labels(others_first, numbers, unit) -> None:
+    rng = np.random.default_rng(0)
+    names = [*"012"] if numbers else ["ok", "gear", "sensor fault"]
+    scale, digits = (100, 2) if unit else (1, 4)
+    one, two = (scale * rng.dirichlet([1, 1, 1], 300) for _ in range(2))
+    first = {f"P[{n}]{unit}": np.round(one[:, j], digits) for j, n in enumerate(names)}
+    new = {f"New model: P[{n}]{unit}": np.round(two[:, j], digits) for j, n in enumerate(names)}
+    columns = new | first if others_first else first | new
+    labels = np.array([rng.choice(3, p=row / row.sum()) for row in one + two])
+    repair = ("percent",) * bool(unit)
+    of_label = loaded(columns | {"result": np.array(names)[labels]}, repair=repair)
+    of_map = ReadingForMap(repair=repair)
+    read_for_map = read(
+        pd.DataFrame(columns).to_csv(index=False).encode(), name="x.csv", options=of_map
+    )
+    for each in (of_label, read_for_map):
+        assert [*each.models] == ["New model", "model"][:: 1 if others_first else -1]
+        for model, p in (("model", one), ("New model", two)):
+            np.testing.assert_allclose(each.models[model].probs, p / scale, atol=2e-3)
+            assert each.models[model].class_names == tuple(names)
+    np.testing.assert_array_equal(of_label.first.labels, labels)
+
+
+def test_columns_of_which_only_some_are_of_a_model_make_no_second_one() -> None:
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], 200)
+    scores = {f"share: {name}": p[:, j] for j, name in enumerate("abc")}
+    counts = {name: np.arange(200) % (7 + j) for j, name in enumerate("abc")}
+    for beside in (counts, {"a": p[:, 0]}):
+        table = pd.DataFrame({**beside, **scores})
+        each = read(table.to_csv(index=False).encode(), name="x.csv", options=ReadingForMap())
+        assert len(each.models) == 1
+        np.testing.assert_allclose(each.first.probs, p)
+
+
+def test_labels_of_0_and_1_beside_a_named_model_are_no_model() -> None:
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], 200)
+    truth = p.argmax(axis=1)
+    truth[::3] = 0
+    ones = {name: (truth == j).astype(int) for j, name in enumerate("abc")}
+    each = loaded({**ones, **{f"mlp: {name}": p[:, j] for j, name in enumerate("abc")}})
+    assert len(each.models) == 1
+    np.testing.assert_allclose(each.first.probs, p)
+    np.testing.assert_array_equal(each.first.labels, truth)
+
+
+def test_first_rows_say_of_which_model_each_score_is() -> None:
+    p, text = np.round(100 * np.random.default_rng(0).dirichlet([1, 1], 40), 2), {}
+    for model in ("", "New model: "):
+        text |= {f"{model}P[{name}] %": p[:, j] for j, name in enumerate(("ok", "off"))}
+    table = pd.DataFrame(text | {"result": np.where(p[:, 1] > 40, "off", "ok")})
+    shown = first_rows(table.to_csv(index=False).encode())
+    assert {*shown.models.values()} == {"model", "New model"}
+    assert shown.models["New model: P[ok] %"] == "New model"
+    assert not first_rows(b"label,p_a,p_b\na,0.7,0.3\nb,0.2,0.8\n").models
 
 
 def test_rows_without_a_score_of_any_model_are_counted_once() -> None:

@@ -1078,12 +1078,9 @@ def test_percentages_of_an_event_by_two_models_are_asked_about_as_models(word, e
     if empty:
         text += "\n1,,40.1"
     way = next(way for way in _ways_of(text) if way.label.startswith("2 models"))
-    with pytest.raises(
-        InputError, match="look like percentages; ask to divide them by 100"
-    ) as asked:
-        loaded(text, **way.options)
-    (percent,) = asked.value.repairs
-    repair = ("drop-missing",) * empty + (percent.key,)
+    assert way.label.startswith("2 models, in percent")
+    assert "percent" in way.options["repair"]
+    repair = ("drop-missing",) * empty + ("percent",)
     models = loaded(text, **way.options | {"repair": repair}).models
     assert [*models] == ["old", "new"]
     np.testing.assert_allclose(models["old"].probs[:, 1], np.round(two[0], 1) / 100)
