@@ -38,7 +38,7 @@ def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
     data = calviz.Predictions(probs=score, labels=hit.astype(int))
     figure = Reliability.compute(data, reduction="positive")
     for width, side in ((640, "right"), (370, "left")):
-        (label,) = (a for a in figure.plot(width=width).layout.annotations if a.showarrow)
+        (label,) = (a for a in figure.plot(width=width).layout.annotations if "on these" in a.text)
         assert label.xanchor == side
 
 
