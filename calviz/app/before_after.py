@@ -38,7 +38,7 @@ def draw_before_and_after(method: str, settings: Settings) -> None:
     """Draw the points before and after a method, or `simple_method` for "", in one diagram, and their metrics."""
     result = recalibrated_numbers(method, settings)
     row = st.container(horizontal=True, gap="medium")
-    with row.container(width=WIDTH):
+    with row.container(width=WIDTH + screen.wider()):
         screen.draw_before_and_after(
             *_diagrams(method, settings), key="reliability.after", name=result.label
         )

@@ -137,13 +137,11 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
-    options: dict[str, Any] = {}
     if screen.page_width():
-        # A phone has room for the interval beside the value if long names take two lines.
+        # The interval stands beside the value, so that it is on the screen.
         ends, texts["95 % interval"] = texts["95 % interval"], ""
         both = zip(texts["value"], ends, strict=True)
         texts["value"] = [f"{value} ({end})" if end else value for value, end in both]
-        options["row_height"] = 54
     elif any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
@@ -156,10 +154,11 @@ def _draw_table(
     texts["family"] = texts["family"].str.replace(" and ", ", ")
     texts["metric"] = [shorten(n, 40 if screen.page_width() else 60) for n in texts["metric"]]
     texts = texts.drop(columns=unused)
+    options: dict[str, Any] = {}
     height = TABLE_HEIGHT
     if select:
         key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
-        options |= {"on_select": "rerun", "selection_mode": "single-row", "key": key}
+        options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
             height = TABLE_HEIGHT_BESIDE
     return screen.table(
@@ -176,8 +175,8 @@ def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     number = partial(Column, alignment="right")
     return {
-        "metric": TextColumn(width=140 if screen.page_width() else 194, pinned=True),
-        "value": number(help=INTERVAL_HELP) if screen.page_width() else number(),
+        "metric": TextColumn(width=148 if screen.page_width() else 194, pinned=True),
+        "value": Column(help=INTERVAL_HELP, alignment="left") if screen.page_width() else number(),
         "selected": number(help="The value of the selected rows alone; no test is run on them."),
         "pinned": number(help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(),

@@ -625,7 +625,7 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
     before = f"the {many}score before is in '{BEFORE}'"
     if BEFORE in written.numbers:  # from the first map
         before = f"'{BEFORE}' is as it was"
-    yield f"New: {md(listed(new))}; {before}."
+    yield f"{md(listed(new))} {'holds' if len(new) == 1 else 'hold'} the new scores; {before}."
     # The cells of the file stand in a table, but scores in its text cannot in Parquet.
     is_table = suffix == ".csv" or (suffix != ".npz" and not isinstance(loaded.style, Dialect))
     keeps = is_table and loaded.cells is not None

@@ -164,7 +164,7 @@ class SliceGaps(Figure):
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
         title = f"{score.capitalize()} − {hit} (points)"
         if any(s.of_class for s in self.shown):
-            title += "<br>after a colon: of that class, probability − share"
+            title += "<br>after a colon: P(class) − its share"
         guide: Trace = {"width": 1.2, "yref": "paper", "layer": "below"}
         traces = [*_traces(self, sheet)]
         for one in beside:

@@ -247,7 +247,7 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.selectbox(key="method").set_value("temperature").run()
     assert "Calibrates 240 rows." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    assert "'p' is calibrated; the score before is in 'uncalibrated'." in text_of(app)
+    assert "'p' holds the new scores; the score before is in 'uncalibrated'." in text_of(app)
     assert "All else is as in your file." in helps_of(app)
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
     assert lines[0] == "y,p,split,uncalibrated"
@@ -274,7 +274,7 @@ def test_the_calibrated_file_keeps_cells_and_rows_as_they_stand():
     assert (title, first) == ("Stand;;;;", f"{head};split;p_nein;p_ja;uncalibrated")
     assert [line.split(";")[:5] for line in lines] == [row.split(";") for row in rows]
     assert [i for i, line in enumerate(lines) if line.endswith(";;;;")] == [3]
-    assert "'p_nein', 'p_ja' are calibrated; the score before is" in text_of(app)
+    assert "'p_nein', 'p_ja' hold the new scores; the score before is" in text_of(app)
     assert "In the file, without a calibrated score: 1 of 400 rows" in helps_of(app)
 
 

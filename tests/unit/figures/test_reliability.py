@@ -499,8 +499,8 @@ def test_a_headline_about_a_slice_is_drawn_with_the_slice_and_promised_in_square
     assert (some.mean_score < some.observed).all()
     drawn = figure.plot(beside=[some])
     assert "region = 0" in [trace.name for trace in drawn.data]
-    assert not any("<b>about" in (a.text or "") for a in drawn.layout.annotations)
-    assert any("<b>about" in (a.text or "") for a in figure.plot().layout.annotations)
+    assert not any("<b>□ about" in (a.text or "") for a in drawn.layout.annotations)
+    assert any("<b>□ about" in (a.text or "") for a in figure.plot().layout.annotations)
     squares = HundredSquares.compute(verdict, sample)
     assert [panel.title for panel in squares.panels] == ["All rows", "Where region = 0"]
     assert squares.panels[1].rows == inside.sum()
