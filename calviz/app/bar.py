@@ -323,8 +323,7 @@ class _Requests(dict[str, str]):
                 if data.times is not None and column == data.time_name:
                     where += _of_days(data, self.get(value_key, ""))
                     continue
-                mask = rows_where(data, tuple(where))
-                values = session.conditional_values(data, column, mask)
+                values = session.conditional_values(data, column, rows_where(data, tuple(where)))
                 # A value may be of the column before.
                 value = self.text(value_key, values[0], values)
                 where.append((column, value if value in values else values[0]))

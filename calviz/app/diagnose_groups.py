@@ -213,8 +213,7 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested, session.evaluation(settings).verdict)
-    answer = words.keep_units_together(f"{figure.beyond_headline} {tested.remark}")
-    st.markdown(md(answer, 700))
+    st.markdown(md(words.keep_units_together(f"{figure.beyond_headline} {tested.remark}"), 700))
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
@@ -296,8 +295,7 @@ def draw_slices_table(
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        selected = next((s for s in shown if rule == SliceRule(s.where)), None)
-        _button_to_look(selected, settings)
+        _button_to_look(next((s for s in shown if rule == SliceRule(s.where)), None), settings)
         tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
 
 

@@ -304,5 +304,4 @@ def _downloads(arena: Arena, problems: tuple[str, ...], html: str) -> None:
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, make, end, mime, help in files:
-            key = f"calviz.arena.{label}"
-            offer_file(label, make, f"arena.{end}", mime, key=key, help=help)
+            offer_file(label, make, f"arena.{end}", mime, key=f"calviz.arena.{label}", help=help)

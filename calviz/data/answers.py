@@ -172,8 +172,7 @@ def agreement(question: IntArray, answer: IntArray, correct: BoolArray) -> Agree
     >>> found.share.round(3).tolist(), found.entropy.round(3).tolist(), found.correct.tolist(), found.tied.tolist()
     ([0.667, 0.5], [0.637, 0.693], [True, True], [False, True])
     """
-    rows = np.arange(question.size)
-    answer = np.where(answer < 0, answer.max(initial=0) + 1 + rows, answer)
+    answer = np.where(answer < 0, answer.max(initial=0) + 1 + np.arange(question.size), answer)
     pairs = question * (answer.max(initial=0) + 1) + answer
     _, first, pair, size = np.unique(
         pairs, return_index=True, return_inverse=True, return_counts=True

@@ -692,8 +692,7 @@ def without_common_words(columns: Sequence[str], *, of_models: bool = False) -> 
     after = _common(backwards, digits=not of_models)[::-1].swapcase()
     if of_models and re.search(r"\d\.$", before):
         before = re.sub(r"[A-Za-z]*[\d.]+$", "", before)  # a version is not cut
-    short = min(map(len, columns))
-    if len(before) + len(after) >= short:
+    if len(before) + len(after) >= min(map(len, columns)):
         after = ""
     inner = tuple(name[len(before) : len(name) - len(after)] for name in columns)
     of_own = of_models and not _GENERIC.issuperset(words(before))

@@ -171,8 +171,7 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
     if columns == tuple(range(len(columns))):
         return None
     stripped = tuple(column_names.by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
-    distinct = "" not in stripped and len(set(stripped)) == len(stripped)
-    return stripped if distinct else columns
+    return stripped if "" not in stripped and len(set(stripped)) == len(stripped) else columns
 
 
 @dataclass(frozen=True, eq=False)

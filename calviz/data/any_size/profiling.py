@@ -261,8 +261,7 @@ def _streamed(frame: Any, layout: ProfileColumns) -> Any:
 
     # Logits are held in memory together with the probabilities made from them.
     columns = len(layout.scores) + len(layout.logits)
-    wide = columns > WIDE
-    with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
+    with pl.Config(streaming_chunk_size=ENTRIES // columns if columns > WIDE else None):
         rows = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
         return table(by_score=rows <= FEW_SCORES or has_few_scores(frame, layout))
 

@@ -205,8 +205,7 @@ def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.Dat
     table = table.filter(pl.col("key") >= 0).with_columns(
         cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1
     )
-    has_log_loss = "log_loss" in table.columns
-    log_loss = 0.0 - pl.col("log_loss") if has_log_loss else pl.lit(float("nan"))
+    log_loss = 0.0 - pl.col("log_loss") if "log_loss" in table.columns else pl.lit(float("nan"))
     clipped = pl.col("clipped") if "clipped" in table.columns else pl.lit(0)
     if "squared_error" in table.columns:
         square = pl.col("squared_error")
