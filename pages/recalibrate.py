@@ -62,7 +62,7 @@ def methods(chosen: Settings) -> None:
             with first:
                 method = _draw_advice(status.result, chosen, say, changed=bool(changed))
             _draw_results(status.result, method, chosen)
-        elif status.state == "idle" and verdict is not None and not changed:
+        elif size > session.AT_ONCE and verdict is not None and not changed:
             from calviz.app import before_after
 
             if before_after.say_simple_map(chosen, verdict):

@@ -152,7 +152,7 @@ def _draw_table(
     given_way = ["family"] if others else []
     unused = ["note", *given_way, *(c for c in OPTIONAL if not texts[c].any())]
     texts["family"] = texts["family"].str.replace(" and ", ", ")
-    texts["metric"] = [shorten(n, 40 if screen.page_width() else 60) for n in texts["metric"]]
+    texts["metric"] = [shorten(n, 22 if screen.page_width() else 60) for n in texts["metric"]]
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = TABLE_HEIGHT
