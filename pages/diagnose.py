@@ -101,10 +101,8 @@ def reliability(chosen: Settings) -> None:
         if details and not selected:
             st.markdown(md(keep_units_together(full_sentence(capitalised(details))), 1_000))
 
-    interactive_reliability.explore_bins(chosen)
-    with navigation.boundary():
-        # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen)
+    interactive_reliability.explore_bins(chosen)
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),

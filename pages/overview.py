@@ -24,7 +24,6 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import shown_first
-from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together, two_shares
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import ReliabilityOverlay
@@ -197,7 +196,7 @@ def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> N
 
 def _draw_fix(chosen: Settings, judged: Verdict) -> None:
     from calviz.app import before_after, recalibrate_comparison
-    from calviz.report.sections.summary import advised, fix_words, no_fix_words, simple_words
+    from calviz.report.sections.summary import advised
 
     key, plain = chosen.sample.ece_key, bool(st.session_state["plain"])
     comparison = recalibrate_comparison.latest_comparison(chosen)
@@ -205,17 +204,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         lead, below = advised(comparison, comparison.advice, judged, key, plain)
         st.markdown(f"**{md(lead)}** {md(keep_units_together(below), 1_000)}")
         return
-    if words := no_fix_words(judged):
-        st.markdown(words)
-        return
-    try:
-        result = before_after.recalibrated_numbers("", chosen)
-    except CalvizError:
-        return
-    before, after = (evaluation[key] for evaluation in result.values)
-    words = md(fix_words(before, after, result.values[0].rows, result.label, plain))
-    words = f"**{words}**" if after.value < before.value else words
-    st.markdown(f"{words} {simple_words(judged)}", help=None if plain else md(result.words, 600))
+    before_after.say_simple_map(chosen, judged, plain=plain)
 
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:

@@ -12,7 +12,7 @@ from calviz.app.recalibrate_arena import explore_arena
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.recalibrate_learning_curve import explore_learning_curve
 from calviz.app.session import COMPARED, Settings, md
-from calviz.core.words import capitalised, keep_units_together
+from calviz.core.words import capitalised, counted, keep_units_together
 
 BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results belong to other choices. Compare again to bring them up to date."
@@ -36,8 +36,8 @@ def methods(chosen: Settings) -> None:
         if choice is None:
             return
         with actions:
-            size = session.cells(choice.fit_rows.data)
-            waits = f"{size:,} values (rows x classes): may take a minute, so it waits for a click."
+            size, n = session.cells(choice.fit_rows.data), len(choice.plan.methods)
+            waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one: about {counted(max(1, round(size / 1e6)), 'minute')} for {size:,} values (rows x classes)."
             work = LongWork(
                 PLACE,
                 choice.key,
@@ -62,6 +62,11 @@ def methods(chosen: Settings) -> None:
             with first:
                 method = _draw_advice(status.result, chosen, say, changed=bool(changed))
             _draw_results(status.result, method, chosen)
+        elif size > session.AT_ONCE and verdict is not None and not changed:
+            from calviz.app import before_after
+
+            if before_after.say_simple_map(chosen, verdict):
+                before_after.draw_before_and_after("", chosen)
 
 
 def _draw_advice(

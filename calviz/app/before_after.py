@@ -13,11 +13,12 @@ from calviz.app import navigation, screen, session
 from calviz.app.session import Settings, cached_results, choose_method, md, name_after
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError
 from calviz.figures.reliability import Reliability
-from calviz.report.sections.summary import fixed_rows_words
+from calviz.report.sections.summary import fix_words, fixed_rows_words, no_fix_words, simple_words
 from calviz.sample.sample import Sample, rows_where
 from calviz.verdicts import analysis
-from calviz.verdicts.evaluation import Evaluation, Written, name_of
+from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 
 #: Pixels of the diagram, beside its table.
 WIDTH = 480
@@ -29,10 +30,15 @@ def explore_before_and_after(settings: Settings) -> None:
     method = choose_method(settings)
     if method == session.NOT_RECALIBRATED:
         st.caption("Choose a method to see what it does to these points.")
-        return
+    else:
+        draw_before_and_after(method, settings)
+
+
+def draw_before_and_after(method: str, settings: Settings) -> None:
+    """Draw the points before and after a method, or `simple_method` for "", in one diagram, and their metrics."""
     result = recalibrated_numbers(method, settings)
     row = st.container(horizontal=True, gap="medium")
-    with row.container(width=WIDTH):
+    with row.container(width=WIDTH + screen.wider()):
         screen.draw_before_and_after(
             *_diagrams(method, settings), key="reliability.after", name=result.label
         )
@@ -45,6 +51,22 @@ def explore_before_and_after(settings: Settings) -> None:
         }
         screen.table(shown, alt="Metrics before and after")
         st.caption(md(result.words, 1_000))
+
+
+def say_simple_map(settings: Settings, judged: Verdict, *, plain: bool = False) -> bool:
+    """Say what `simple_method` makes of the ECE, or why no such map is named; return whether it can be drawn."""
+    if words := no_fix_words(judged):
+        st.markdown(words)
+        return False
+    try:
+        result = recalibrated_numbers("", settings)
+    except CalvizError:
+        return False
+    before, after = (evaluation[settings.sample.ece_key] for evaluation in result.values)
+    words = md(fix_words(before, after, result.values[0].rows, result.label, plain))
+    words = f"**{words}**" if after.value < before.value else words
+    st.markdown(f"{words} {simple_words(judged)}", help=None if plain else md(result.words, 600))
+    return True
 
 
 def _value(evaluation: Evaluation, key: str) -> str:

@@ -582,8 +582,7 @@ def _of_classes(key: tuple[str, ...], _sample: Sample, _names: tuple[str, ...]) 
 
 def _of_many(data: Dataset) -> bool:
     """Whether the predicted class is one of more than two."""
-    named = isinstance(data, Predictions) or data.predicted is not None
-    return data.n_classes > 2 and named
+    return data.n_classes > 2 and (isinstance(data, Predictions) or data.predicted is not None)
 
 
 @dataclass(frozen=True, eq=False)

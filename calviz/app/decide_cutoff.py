@@ -80,8 +80,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
             f"{words.counted(ties, 'row')} at exactly 0.5: acted on here; the predicted class is '{other}'."
         )
     beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
-    desk = screen.page_width() is None
-    with st.container(horizontal=desk, gap="medium"):
+    with st.container(horizontal=screen.page_width() is None, gap="medium"):
         for panel in ("roc", "precision-recall"):
             with st.container():
                 drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)

@@ -296,8 +296,7 @@ def draw_slices_table(
         **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        selected = next((s for s in shown if rule == SliceRule(s.where)), None)
-        _button_to_look(selected, settings)
+        _button_to_look(next((s for s in shown if rule == SliceRule(s.where)), None), settings)
         tables_and_cards.download_button("All slices as CSV", tested.frame, "slices")
 
 

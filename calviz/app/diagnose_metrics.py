@@ -137,8 +137,12 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
-    # On a phone its room is that of the names.
-    if not screen.page_width() and any(r.interval is not None for r in results.values()):
+    if screen.page_width():
+        # The interval stands beside the value, so that it is on the screen.
+        ends, texts["95 % interval"] = texts["95 % interval"], ""
+        both = zip(texts["value"], ends, strict=True)
+        texts["value"] = [f"{value} ({end})" if end else value for value, end in both]
+    elif any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
             2 + len(others), screen.PICTURE_COLUMN, screen.picture_column(bullets, shared=False)
@@ -148,7 +152,7 @@ def _draw_table(
     given_way = ["family"] if others else []
     unused = ["note", *given_way, *(c for c in OPTIONAL if not texts[c].any())]
     texts["family"] = texts["family"].str.replace(" and ", ", ")
-    texts["metric"] = [shorten(n, 40 if screen.page_width() else 60) for n in texts["metric"]]
+    texts["metric"] = [shorten(n, 22 if screen.page_width() else 60) for n in texts["metric"]]
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = TABLE_HEIGHT
@@ -171,8 +175,8 @@ def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     number = partial(Column, alignment="right")
     return {
-        "metric": TextColumn(width=241 if screen.page_width() else 194, pinned=True),
-        "value": number(),
+        "metric": TextColumn(width=148 if screen.page_width() else 194, pinned=True),
+        "value": Column(help=INTERVAL_HELP, alignment="left") if screen.page_width() else number(),
         "selected": number(help="The value of the selected rows alone; no test is run on them."),
         "pinned": number(help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(),

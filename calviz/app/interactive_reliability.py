@@ -57,7 +57,13 @@ def explore_bins(settings: Settings) -> None:
                 rows_shown.draw_selection(settings, hint=hint)
         with diagram:
             draw_clickable(
-                figure, settings, key="reliability.chart", drag=pick == "drag", answers_first=True
+                figure,
+                settings,
+                key="reliability.chart",
+                drag=pick == "drag",
+                answers_first=True,
+                # Of two classes, a line above it leads to the other view.
+                height=HEIGHT - 56 * (settings.reduction.other_of_two(settings.whole) is not None),
             )
         with beside:
             # Chosen for this page: the errors of the bins that it draws.
@@ -84,6 +90,7 @@ def draw_clickable(
     key: str,
     drag: bool = False,
     answers_first: bool = False,
+    height: int = HEIGHT,
     beside: tuple[ReliabilityOverlay, ...] = (),
 ) -> None:
     """Draw the diagram with the selection in it, or without one with points `beside`; a click on a bin (with `drag`, a drag over several) selects their rows.
@@ -104,7 +111,7 @@ def draw_clickable(
         key=chart_key,
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
-        height=HEIGHT,
+        height=height,
         drag=drag,
         beside=(
             *(selection.points_overlay(figure, settings) or beside),

@@ -417,8 +417,7 @@ class LongWork:
         elif status.state == "stopped":
             show = st.info if status.result is None else st.warning
             show(self.stopped(job), icon=":material/stop:")
-        is_offered = is_out_of_date or status.state in ("idle", "stopped", "failed")
-        if is_offered and not self.always:
+        if (is_out_of_date or status.state in ("idle", "stopped", "failed")) and not self.always:
             self._button(possible=self.possible)
         return status
 

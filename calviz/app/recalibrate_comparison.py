@@ -489,18 +489,18 @@ def draw_downloads(
     of = where_words((*settings.where, *outcome.comparison.off_where * result.is_of_slice))
     of = of.replace(">", "above").replace("≤", "up to")
     names = filter(None, (settings.file_stem, of[:80], method))
-    _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, primary=primary)
     if len(outcome.rows.pairs) > 1:
         rows = counted(outcome.comparison.evaluation.rows, "judged row")
         words = f"Each judged row of the file is calibrated by a map that never saw it; map and snippet are fitted on all {rows}."
     else:
         own = outcome.rows.in_sample or outcome.comparison.fit.split is not None
         as_split = "" if own else " as split 'calibration'"
-        words = f"The file holds the rows of the fit too{as_split}: judge the result on the others{f', where {md(of)}' * bool(of)}."
+        words = f"The file holds the rows of the fit too{as_split}: judge the result on the others."
     words += f" {capitalised(files.changed)}" * bool(files.changed)
     words += f" {md(capitalised(files.said))}" * bool(files.said)
     columns, *others = differences(suffix, settings.entry.loaded, whole, files.later)
-    st.caption(f"{words} {columns}", help=" ".join(others))
+    said = f"{columns} {words}", " ".join(others)
+    _offer(files, re.sub(r"[^\w-]+", "-", "-".join(names)), suffix, said, primary=primary)
     if method != advised:
         st.markdown(md(" ".join(_cautions(outcome, method)), 1_000))
     return method
@@ -625,7 +625,7 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
     before = f"the {many}score before is in '{BEFORE}'"
     if BEFORE in written.numbers:  # from the first map
         before = f"'{BEFORE}' is as it was"
-    yield f"{md(listed(new))} {'is' if len(new) == 1 else 'are'} calibrated; {before}."
+    yield f"{md(listed(new))} {'holds' if len(new) == 1 else 'hold'} the new scores; {before}."
     # The cells of the file stand in a table, but scores in its text cannot in Parquet.
     is_table = suffix == ".csv" or (suffix != ".npz" and not isinstance(loaded.style, Dialect))
     keeps = is_table and loaded.cells is not None
@@ -671,7 +671,9 @@ def read_alike(settings: Settings) -> str:
     return Reading("", options).in_shell()
 
 
-def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None:
+def _offer(
+    files: MethodFiles, stem: str, suffix: str, said: tuple[str, str], *, primary: bool
+) -> None:
     table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
     of_map = f"Map as JSON ({file_size(len(files.map))})"
     mime = "application/octet-stream" if suffix != ".csv" else "text/csv"
@@ -688,6 +690,7 @@ def _offer(files: MethodFiles, stem: str, suffix: str, *, primary: bool) -> None
                 offer_file(label, content, f"{stem}{end}", mime, type=kind, key=key)
     if files.no_snippet:
         st.caption(md(capitalised(files.no_snippet), 500))
+    st.caption(said[0], help=said[1])
     st.caption("For new predictions of the same model, in a terminal:")
     st.code(
         f"python -m calviz apply NEW_FILE --map {shlex.quote(f'{stem}-map.json')} --out calibrated{suffix} {read_alike(session.current())}".rstrip(),

@@ -33,9 +33,8 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError, InputError, Reading, picked
 from calviz.core.predictions import Dataset
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
-from calviz.data import Loaded, ReadingOptions, read
+from calviz.data import Loaded, ReadingOptions, one_model, read
 from calviz.data.format import Notice, span
-from calviz.data.reading import one_model
 from calviz.data.writing import one_score
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers

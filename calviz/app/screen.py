@@ -203,10 +203,11 @@ def draw_diagram(
     key: str,
     on_select: Any = "ignore",
     height: int | None = None,
+    below: int | None = None,
     drag: bool = False,
     **options: Any,
 ) -> Any:
-    """Draw the diagram, in its usual height in pixels or another one (not on a phone); options are those of `Reliability.plot`.
+    """Draw the diagram, in its usual height in pixels or another one, with so much `below` its axes (not on a phone); options are those of `Reliability.plot`.
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
@@ -216,6 +217,7 @@ def draw_diagram(
         # The square of the diagram is as large as the height allows, and begins with its legend at the margin.
         drawing.update_layout(height=height or (drawing.layout.height or 0) + wider())
         drawing.update_layout(xaxis_constraintoward="left", legend_x=0, legend_xanchor="left")
+        drawing.update_layout(margin_b=below or drawing.layout.margin.b)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
     mode: SelectionMode = "box" if drag else "points"
@@ -236,7 +238,8 @@ def draw_before_and_after(
     options: dict[str, Any] = before.shared_axes(then)
     with st.container(horizontal=True, gap="medium"):
         if pair:
-            options["height"] = 780  # both squares are equally large
+            # Both squares are equally large, whatever the lines of their legends.
+            options |= {"height": 800, "below": 155}
             draw_diagram(before, key=f"{key}.before", **options)
         draw_diagram(then, key=key, beside=(outlines,), **options)
 

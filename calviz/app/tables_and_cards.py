@@ -120,8 +120,7 @@ def _tile(result: MetricResult, evaluation: Evaluation, pinned: MetricResult | N
         text = f"noise: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
     else:
         text = written.interval(result.interval)
-    alone = written.only_alone(evaluation.verdict)
-    st.caption(md("; ".join(filter(None, (text, alone))), 300))
+    st.caption(md("; ".join(filter(None, (text, written.only_alone(evaluation.verdict)))), 300))
     if pinned is not None and pinned.available:
         st.caption(_pinned(pinned))
 

@@ -352,6 +352,7 @@ def slices(
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
     rate: options.Level[float] = 0.005,
     cut: tuple[str, ...] = (),
+    all: bool = False,
     split: str | None = None,
     reduction: options.HowJudged = None,
     bins: options.BinCount = options.DEFAULT_BINS,
@@ -380,6 +381,8 @@ def slices(
         False discovery rate, for all slices together.
     cut : COL=EDGES
         Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
+    all
+        Print every slice, not only the 20 that are most surely off.
     model : NAME
         The models to use, if the file holds several (repeatable); all by default.
     """
@@ -405,7 +408,7 @@ def slices(
             except NotAvailable as error:
                 whole, words = None, f"Not computed: {error}"
         if not json_only.quiet:
-            print_slices(figure.result)
+            print_slices(figure.result, every=all)
             show(figure.answer())
             show(words)
         if json_only.json is not None:

@@ -363,14 +363,17 @@ def print_models(comparison: ModelComparison) -> None:
     print_remarks(comparison.remarks(columns))
 
 
-def print_slices(result: Slices) -> None:
-    """Print the table of the slices that are most surely off, bold where beyond chance, and what was left out."""
-    summary = result.summary()
+def print_slices(result: Slices, *, every: bool = False) -> None:
+    """Print the table of the slices that are most surely off, or of `every` one, bold where beyond chance, and what was left out."""
+    summary = result.summary(every=every)
     table = table_of(*summary.header)
-    for row, one in zip(summary.rows, result.own, strict=False):
+    shown = result.slices if every else result.own
+    for row, one in zip(summary.rows, shown, strict=False):
         table.add_row(*(Text(c, style="bold" if one in result.off else "") for c in row))
     show()
     console().print(table)
+    if len(summary.rows) < len(shown):
+        show("--all shows every slice.", "dim")
     for note in summary.notes:
         show(note, "dim")
     show()

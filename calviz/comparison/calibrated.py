@@ -212,8 +212,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     def _indices(self, y: AnyArray) -> IntArray:
         order = np.argsort(self.classes_)
-        place = np.searchsorted(self.classes_[order], y)
-        indices = order[np.minimum(place, order.size - 1)]
+        indices = order[np.minimum(np.searchsorted(self.classes_[order], y), order.size - 1)]
         wrong = self.classes_[indices] != y
         if wrong.any():
             row = int(np.argmax(wrong))

@@ -158,8 +158,7 @@ class Division:
         if self.eval_split is not None and self._at_random:
             return loaded.rows_of_split(data, self.eval_split), f" of split '{self.eval_split}'"
         named = {self.fit_split, self.eval_split} - {None}
-        every = self.in_sample or len(named) == 2
-        return (None, "") if every else loaded.untrained(data, named)
+        return (None, "") if self.in_sample or len(named) == 2 else loaded.untrained(data, named)
 
     def _divided(self, data: Dataset) -> Rows:
         """Divide rows that all take part."""

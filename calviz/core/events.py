@@ -161,8 +161,7 @@ class BinaryEvents:
         """
         score = np.ascontiguousarray(self.score)
         bits: IntArray = score.view(np.uint32 if score.itemsize == 4 else np.uint64)
-        highest = 8 * bits.itemsize - 1
-        return None if bits.size and int(bits.max()) >> highest else bits
+        return None if bits.size and int(bits.max()) >> (8 * bits.itemsize - 1) else bits
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,5 +17,6 @@ from calviz.data.loaded import Recognition as Recognition
 from calviz.data.reading import Together as Together
 from calviz.data.reading import are_logs as are_logs
 from calviz.data.reading import load as load
+from calviz.data.reading import one_model as one_model
 from calviz.data.reading import read as read
 from calviz.data.reading import zipped as zipped

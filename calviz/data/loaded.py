@@ -57,10 +57,9 @@ class ReadingForMap(ReadingOptions):
             options = replace(options, models=(own,))
         elif named or "percent" in options.repair:
             model = None
-        classes = tuple(record.get("class_names", ()))
         return cls(
             **vars(replace(options, label=options.label or None)),
-            map_classes=classes,
+            map_classes=tuple(record.get("class_names", ())),
             map_scores=scores or {},
             model=model,
             beside=tuple(columns.values()) if own else (),

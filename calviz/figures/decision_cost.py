@@ -420,7 +420,8 @@ class Decision(SampleFigure):
             f"At face value ({kept_from(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
             f"{percent(face.referred_share)} of them referred. With the {'best threshold' if self.chosen_on is None else 'threshold that was best on other rows'} "
             f"({kept_from(best)}) they cost {self.per(best.cost)}, "
-            f"{percent(best.referred_share)} of them referred. "
+            f"{percent(best.referred_share)} of them referred"
+            f"{f'; referring everything costs {self.per(self.costs.referred)}' * bool(best.kept)}. "
         )
         return text + self._difference()
 

@@ -484,29 +484,30 @@ class Diagram:
         at = f.worst
         if at is None or self.marks == "bars" or self.beside or self._side < _LABELLED:
             return
-        gap, expected, score = (float(v[at]) for v in (f.gap, f.expected_gap, f.mean_score))
+        gap, expected = float(f.gap[at]), float(f.expected_gap[at])
         size, way = expected_gap(expected).split(" too")
         last = f"({points(abs(gap), words.gap_decimals(expected))} on these {f.sums.row_words(int(f.bin[at]))})"
-        # Where both have as many, that on the side of the points of this bin, whose line is then short.
+        # Where both have as many, that on the side of the points of this bin.
         left = min([gap < 0, gap >= 0], key=lambda left: self._covered(left, len(last)))
         x, y, side, end = (0.02, 0.97, "left", "top") if left else (0.98, 0.03, "right", "bottom")
         yield marks.label(
-            f"<b>{size}</b><br>too{way} on new rows<br>{last}",
+            f"<b>□ {size}</b><br>too{way} on new rows<br>{last}",
             p,
-            xref="x",
-            yref="y",
-            x=float(self._at(score)),
-            y=float(self._at([score, f.observed[at]]).mean()),
-            axref="x",
-            ayref="y",
-            ax=self.axes.along(x),
-            ay=self.axes.along(y),
+            x=self.axes.along(x),
+            y=self.axes.along(y),
             xanchor=side,
             yanchor=end,
             align=side,
             # On a grey range, or on marks, it keeps a ground of its own.
             bgcolor=p.glaze(p.paper, 0.8),
-        ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
+        )
+        # A frame around its point; a line to the point would look like an interval.
+        place: Trace = {
+            "x": float(self._at(f.mean_score[at])),
+            "y": float(self._at(f.observed[at])),
+        }
+        inside = self._sizes[at] + 4
+        yield marks.label(" ", p, **place, width=inside, height=inside, bordercolor=p.ink)
 
     def _covered(self, left: bool, characters: int) -> int:
         """Number of bins whose point, interval or gap the label, so many characters wide, would cover in the upper left, or else the lower right, corner."""

@@ -163,6 +163,9 @@ class SliceGaps(Figure):
         # On a narrow page, names beside their rows would take most of the width.
         left = _RIGHT if above else marks.name_room(short, _BESIDE)
         score, hit = words.score_and_hit(Reduction.of(self.result.reduction))
+        title = f"{score.capitalize()} − {hit} (points)"
+        if any(s.of_class for s in self.shown):
+            title += "<br>after a colon: P(class) − its share"
         guide: Trace = {"width": 1.2, "yref": "paper", "layer": "below"}
         traces = [*_traces(self, sheet)]
         for one in beside:
@@ -172,12 +175,12 @@ class SliceGaps(Figure):
         picture = sheet.picture(
             traces,
             inner=(tall if above else _ROW) * max(len(names), 2),
-            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            margins=(left, _RIGHT, _TOP, _BOTTOM + _LINE * ("<br>" in title)),
             shapes=[
                 marks.vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
-            xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
+            xaxis=sheet.axis(title, nticks=5 if above else 9),
             yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside")
             | {"range": [len(names) - 0.5 - 0.2 * above, -0.5 - 0.2 * above]},
             annotations=sheet.names_above(names, 6) if above else (),
@@ -198,6 +201,7 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
     filled = {s.where for s in result.named}
     told = filled | result.as_class | result.within
     top = Reduction.of(result.reduction).kind == "top-label"
+    top &= not any(s.of_class for s in figure.shown)
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:

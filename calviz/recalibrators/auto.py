@@ -168,8 +168,7 @@ class AutomaticRecalibrator(FlooredRecalibrator):
             np.concatenate([row_losses(probs[key], labels[at]) for at, probs in folds], axis=1)
             for key in keys
         ]
-        own = weights[rows] / weights[rows].mean()
-        losses = np.stack(of_keys, axis=-1) * own[:, None]
+        losses = np.stack(of_keys, axis=-1) * (weights[rows] / weights[rows].mean())[:, None]
         best = losses.mean(axis=1).argmin(axis=-1)
         gaps = losses - np.take_along_axis(losses, best[:, None, None], axis=-1)
         gap, error = gaps.mean(axis=1), gaps.std(axis=1) / np.sqrt(rows.size)

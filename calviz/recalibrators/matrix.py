@@ -642,10 +642,9 @@ def _affine_source(
 
 def _matrix_described(weights: FloatArray, intercepts: FloatArray) -> dict[str, Any]:
     """Return the diagonal, the largest off-diagonal weight, and the intercepts."""
-    off = weights - np.diag(np.diag(weights))
     return {
         "diagonal": np.diag(weights).tolist(),
-        "largest_off_diagonal": float(np.abs(off).max()),
+        "largest_off_diagonal": float(np.abs(weights - np.diag(np.diag(weights))).max()),
         "intercepts": intercepts.tolist(),
     }
 

@@ -469,8 +469,7 @@ class MatrixProblem(LinearProblem):
         a, qa = eigh(of_classes.astype(np.float64) / m)
         b, qb = eigh(of_inputs.astype(np.float64) / total)
         a, b = np.maximum(a, 1e-9 * a.max()), np.maximum(b, 1e-9 * b.max())
-        ridge = 2 * self.penalty.weights.mean()
-        spread = np.outer(a, b) + max(ridge, 1e-3 / self.n)
+        spread = np.outer(a, b) + max(2 * self.penalty.weights.mean(), 1e-3 / self.n)
         qa, qb = (q.astype(self.dtype) for q in (qa, qb))
 
         def solve(g: FloatArray) -> FloatArray:

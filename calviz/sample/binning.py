@@ -406,8 +406,7 @@ def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> Float
 def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
     """The bins with rows in `count`, shape (M,), and the number of rows before each, shape (F,) each."""
     bins = np.flatnonzero(count)
-    ends = np.cumsum(count[bins]).astype(np.intp)
-    return bins, ends - count[bins].astype(np.intp)
+    return bins, np.cumsum(count[bins]).astype(np.intp) - count[bins].astype(np.intp)
 
 
 def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:

@@ -112,8 +112,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
 def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
     """Distance of the nearer end that labels can cross, for ranges around 0: gaps lie between mean score - 1 and mean score."""
     up = np.where(high < mean - _ROUNDING, high, np.inf)
-    down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
-    return np.asarray(np.minimum(up, down))
+    return np.asarray(np.minimum(up, np.where(low > mean - 1 + _ROUNDING, -low, np.inf)))
 
 
 def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:

@@ -136,8 +136,7 @@ class LabelledRows:
         n, more = float(w.sum()), self.rows - self.n
         if not more or self.variance <= 0:
             return 0.0
-        covariance = float(w @ (y * f)) / n
-        return min(max(covariance / ((1 + n / more) * self.variance), 0.0), 1.0)
+        return min(max(float(w @ (y * f)) / n / ((1 + n / more) * self.variance), 0.0), 1.0)
 
     def ppi(self, extra: float = 0.0) -> tuple[float, float, float]:
         """PPI++ of the mean: its value, its variance, and the mean label; with so many rows more in each cell of label and judge.

@@ -188,8 +188,7 @@ class CrossFitted:
     def of_scores(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
         """Mean over the rows, shape (...), of losses per cell, shape (C,) each."""
         hits = self.hits.sum(axis=-1)
-        misses = self.rows.sum(axis=-1) - hits
-        return np.asarray((hits @ hit + misses @ miss) / self.n)
+        return np.asarray((hits @ hit + (self.rows.sum(axis=-1) - hits) @ miss) / self.n)
 
     def of_cells(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
         """Mean over the rows, shape (...), of losses per cell and fold, shape (..., C, F) each."""

@@ -228,8 +228,7 @@ def decidable(sample: Sample) -> Sample:
 
 def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     """Code of each row, shape (n,): 0 to 3 for tp, fp, fn, tn."""
-    below = events.score < least_score(events, cutoff)
-    return np.asarray(2 * below.view(np.uint8) + ~events.hit)
+    return np.asarray(2 * (events.score < least_score(events, cutoff)).view(np.uint8) + ~events.hit)
 
 
 def _reweighted(sample: Sample, view: CutoffCounts) -> entry_specs.Reweighted:

@@ -270,8 +270,7 @@ def wald(view: Steps, level: float) -> FloatArray:
     total = _sums_of_blocks(theta, view) if np.isfinite(theta).all() else np.zeros((5, 1))
     _, _, h00, h01, h11 = total[:, 0]
     det = h00 * h11 - h01**2
-    variance = np.array([h11, h00]) / det if det > 0 else np.full(2, np.nan)
-    return _around(theta, variance, level)
+    return _around(theta, np.array([h11, h00]) / det if det > 0 else np.full(2, np.nan), level)
 
 
 def wald_of_intercept(view: Steps, level: float) -> FloatArray:
@@ -530,8 +529,7 @@ class _Local:
 
     def moments(self, values: FloatArray, power: int) -> FloatArray:
         """``sum kernel distance^power values``, shape (..., P), for values of shape (..., G)."""
-        weights = self.kernel * self.distance**power if power else self.kernel
-        return np.asarray(values @ weights.T)
+        return np.asarray(values @ (self.kernel * self.distance**power if power else self.kernel).T)
 
     def fitted(self, count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Fitted values at the places (..., P), and the weights of the columns of the local design in them (..., P, 3)."""

@@ -449,8 +449,7 @@ class LogSteps(StepsWithParams):
 
     def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
         """See `StepsWithParams`."""
-        of = expected if redrawn else observed
-        return replace(self, steps=resampled, losses=of(self))
+        return replace(self, steps=resampled, losses=(expected if redrawn else observed)(self))
 
     @once_per_view
     def log_loss(self) -> FloatArray:

@@ -486,8 +486,7 @@ def wrong_where_kept(sample: Sample, kept: BoolArray, most: float) -> str:
         codes = np.where(kept, factor.codes, size)
         sums = slice_tests.sums_of_terms(terms, codes, size + 1, sample.row_draws.cluster)
         alike = slice_tests.counts_as(sums)
-        measured = (sums.rows >= LEAST_KEPT) & (alike > 0)
-        for i in np.flatnonzero(measured[:size]).tolist():
+        for i in np.flatnonzero(((sums.rows >= LEAST_KEPT) & (alike > 0))[:size]).tolist():
             where = shorten(condition(name, factor.levels[i], 40), 60)
             found.append((where, sums.rows[i], sums.hits[i] / sums.mass[i], alike[i]))
     if not found:

@@ -163,9 +163,9 @@ class Slices(Displayed):
     dated: tuple[Where, str] = ((), "")
 
     @claim("slices")
-    def summary(self) -> Summary:
-        """Summarise the result: the slices, the most certainly off first."""
-        shown, more = self.own[:20], len(self.own) - 20
+    def summary(self, *, every: bool = False) -> Summary:
+        """Summarise the result: the slices, the most certainly off first, 20 or `every` one."""
+        shown, more = (self.slices, 0) if every else (self.own[:20], len(self.own) - 20)
         cells = [(s.name, f"{s.rows:,}", percent(s.score, 2), percent(s.hits, 2)) for s in shown]
         gaps = [(points(s.gap), points(self.on_new_rows(s)), self.word(s)) for s in shown]
         return Summary(

@@ -276,8 +276,7 @@ def coverage_at(view: Steps, risk: float) -> FloatArray:
     """Largest share of the rows that whole steps can keep at this error rate or less, shape (...); 0 where none can."""
     kept = np.zeros(np.shape(view.n))
     for rows, errors in ranked_parts(view):
-        fine = errors <= risk * rows + 1e-9
-        kept = np.maximum(kept, np.where(fine, rows, 0.0).max(axis=-1))
+        kept = np.maximum(kept, np.where(errors <= risk * rows + 1e-9, rows, 0.0).max(axis=-1))
     # Sums of weights in another order are not the same in their last digits.
     return np.asarray(np.where(kept > view.n * (1 - 1e-12), 1.0, kept / view.n))
 

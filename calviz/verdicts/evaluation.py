@@ -632,8 +632,7 @@ class Written:
 
     def of(self, value: float, *, unit: bool = True) -> str:
         """Write any value of the metric in the same form."""
-        write = decimal if self.unit == "plain" else points
-        text = write(value, self.decimals, plus=self.plus)
+        text = (decimal if self.unit == "plain" else points)(value, self.decimals, plus=self.plus)
         return f"{text}\u00a0%" if unit and self.unit == "percent" and text != "–" else text
 
     @property

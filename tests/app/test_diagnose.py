@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calviz.app import diagnose_classes, diagnose_groups, rows_shown
+from calviz.app import diagnose_classes, diagnose_groups, rows_shown, screen
 from calviz.app.selection import Bins, Predicted
 from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import FAMILIES, METRICS
@@ -394,6 +394,16 @@ def test_the_table_has_every_metric_and_its_error_bars():
     # The same text as on the cards.
     (ece,) = table["95 % interval"][table["metric"] == "ECE (points)"]
     assert " to " in ece
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_interval_stands_beside_the_value(monkeypatch):
+    drawn, table = [], screen.table
+    monkeypatch.setattr(screen, "page_width", lambda: 358)
+    monkeypatch.setattr(screen, "table", lambda one, **how: drawn.append(one) or table(one, **how))
+    quiet(open_page("data=breast_cancer&family=Binned", "metrics"))
+    assert "95 % interval" not in drawn[-1].data
+    assert re.search(r">\d+\.\d+ \(\d+\.\d+ to \d+\.\d+\)<", drawn[-1].to_html())
 
 
 @pytest.mark.slow

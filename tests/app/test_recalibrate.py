@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import recalibrate_comparison, recalibrate_results, session
+from calviz.app import recalibrate_comparison, recalibrate_results, screen, session
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.data import read
 from calviz.data.from_objects import from_arrays
@@ -75,6 +75,10 @@ def test_a_small_file_is_compared_without_a_click(monkeypatch):
     app = opened(overconfident())
     assert not app.session_state["calviz.jobs"]["recalibrate"]
     assert not app.button(key="calviz.compare").disabled
+    # Until then the page says what a click does, and shows what the simplest map does.
+    assert re.search(r"Fits \d+ methods, .* about 1 minute for ", text_of(app))
+    assert "would take the ECE of the " in text_of(app)
+    assert any("before" in table.value for table in app.dataframe)
 
 
 @pytest.mark.slow
@@ -247,7 +251,7 @@ def test_the_calibrated_file_keeps_the_labels_of_the_file(monkeypatch):
     app.selectbox(key="method").set_value("temperature").run()
     assert "Calibrates 240 rows." in text_of(app)
     app.button(key="calviz.take-home").click().run()
-    assert "'p' is calibrated; the score before is in 'uncalibrated'." in text_of(app)
+    assert "'p' holds the new scores; the score before is in 'uncalibrated'." in text_of(app)
     assert "All else is as in your file." in helps_of(app)
     lines = app.session_state["calviz.recalibrate.ready"][1].table.decode().splitlines()
     assert lines[0] == "y,p,split,uncalibrated"
@@ -274,7 +278,7 @@ def test_the_calibrated_file_keeps_cells_and_rows_as_they_stand():
     assert (title, first) == ("Stand;;;;", f"{head};split;p_nein;p_ja;uncalibrated")
     assert [line.split(";")[:5] for line in lines] == [row.split(";") for row in rows]
     assert [i for i, line in enumerate(lines) if line.endswith(";;;;")] == [3]
-    assert "'p_nein', 'p_ja' are calibrated; the score before is" in text_of(app)
+    assert "'p_nein', 'p_ja' hold the new scores; the score before is" in text_of(app)
     assert "In the file, without a calibrated score: 1 of 400 rows" in helps_of(app)
 
 
@@ -517,6 +521,23 @@ def test_the_table_shows_accuracy_only_where_overview_does(monkeypatch):
         assert ("accuracy" in recalibrate_results._usual_columns(outcome)) is shown
         first = first_metrics(Sample(data, reduction="positive"))
         assert ("accuracy" in first) is shown
+
+
+def test_the_squares_before_and_after_are_equally_large_whatever_their_legends(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(screen, "width_class", lambda: "wide")
+    monkeypatch.setattr(screen, "chart", lambda figure, drawing, **how: drawn.append(drawing))
+    monkeypatch.setattr(screen, "theme", lambda: "light")
+    scores = np.linspace(0.3, 0.9, 200)
+    off, right = (
+        Reliability.compute(from_arrays(np.arange(200) % 2, s)) for s in (scores, scores / 1.2)
+    )
+    screen.draw_before_and_after(off, right, key="pair", name="Platt scaling", pair=True)
+    before, after = (one.layout for one in drawn)
+    assert len(drawn[0].data) != len(drawn[1].data)
+    assert (before.height, before.margin.b) == (after.height, after.margin.b)
+    # More than a legend of three lines takes.
+    assert after.margin.b > 150
 
 
 @pytest.mark.slow

@@ -356,13 +356,12 @@ def answers_of_deepeval(source: Source) -> Answers:
         if case.get("success") is None:
             open_cases += 1
             continue
-        own = number_in(case.get("metadata"))
         answers.append(
             Answer(
                 id=f"{case.get('name') or row}",
                 correct=_right(case["success"], "'success'", row),
                 columns=_task(source) | short_texts(case.get("metadata")),
-                **_of_output(case.get("actualOutput"), rules, own),
+                **_of_output(case.get("actualOutput"), rules, number_in(case.get("metadata"))),
             )
         )
     if not answers:

@@ -53,6 +53,7 @@ def test_by_hand():
     assert figure.keep_all.cost == pytest.approx(1 / 4)
     assert figure.refer_all.cost == pytest.approx(0.3)
     assert figure.excess == pytest.approx(0.7 / 4)
+    assert "50.0 % of them referred; referring everything costs 300." in figure.reading()
     # Four rows are too few to be sure of it.
     assert "clear of chance: 175 per 1,000 predictions" in figure.reading()
 
@@ -78,6 +79,7 @@ def test_ends_of_the_range():
     assert (paid.face.kept, paid.face.cost) == (0, -1)
     assert math.isinf(paid.face.threshold)
     assert "nothing is kept" in paid.reading()
+    assert "everything costs" not in paid.reading()
 
 
 @pytest.mark.parametrize("decimals", [8, 1])

@@ -38,7 +38,7 @@ def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
     data = calviz.Predictions(probs=score, labels=hit.astype(int))
     figure = Reliability.compute(data, reduction="positive")
     for width, side in ((640, "right"), (370, "left")):
-        (label,) = (a for a in figure.plot(width=width).layout.annotations if a.showarrow)
+        (label,) = (a for a in figure.plot(width=width).layout.annotations if "on these" in a.text)
         assert label.xanchor == side
 
 
@@ -499,8 +499,8 @@ def test_a_headline_about_a_slice_is_drawn_with_the_slice_and_promised_in_square
     assert (some.mean_score < some.observed).all()
     drawn = figure.plot(beside=[some])
     assert "region = 0" in [trace.name for trace in drawn.data]
-    assert not any("<b>about" in (a.text or "") for a in drawn.layout.annotations)
-    assert any("<b>about" in (a.text or "") for a in figure.plot().layout.annotations)
+    assert not any("<b>□ about" in (a.text or "") for a in drawn.layout.annotations)
+    assert any("<b>□ about" in (a.text or "") for a in figure.plot().layout.annotations)
     squares = HundredSquares.compute(verdict, sample)
     assert [panel.title for panel in squares.panels] == ["All rows", "Where region = 0"]
     assert squares.panels[1].rows == inside.sum()

@@ -131,11 +131,19 @@ def test_the_worst_bin_is_named_in_the_picture_only_beyond_noise():
     hits = np.concatenate([np.arange(400) < 100, np.arange(400) < 380])
     data = calviz.Predictions(probs=score, labels=hits.astype(int))
     off = Reliability.compute(data, reduction="positive", bins=10)
-    (named,) = [a["text"] for a in drawn(off)["layout"]["annotations"] if a.get("showarrow")]
-    assert named == "<b>about 19.5 points</b><br>too low on new rows<br>(20.0 on these 400 rows)"
+    (named,) = [a["text"] for a in drawn(off)["layout"]["annotations"] if "on these" in a["text"]]
+    assert named == "<b>□ about 19.5 points</b><br>too low on new rows<br>(20.0 on these 400 rows)"
     assert "about 19.5 points too low (20.0 on these 400 rows)" in off.describe()
+    # A frame around its point says which it is; no line, which would look like an interval.
+    (at,) = [(a["x"], a["y"]) for a in drawn(off)["layout"]["annotations"] if "bordercolor" in a]
+    assert at == pytest.approx((0.75, 0.95))
+    assert not [a for a in drawn(off)["layout"]["annotations"] if a["showarrow"]]
     fair = Reliability.compute(binary(400), reduction="positive")
-    assert not [a for a in drawn(fair)["layout"]["annotations"] if a.get("showarrow")]
+    assert not [
+        a
+        for a in drawn(fair)["layout"]["annotations"]
+        if "on these" in a["text"] or "bordercolor" in a
+    ]
 
 
 def test_a_curve_is_faint_where_it_rests_on_few_rows():

@@ -245,6 +245,10 @@ def test_a_file_of_features_on_the_command_line(tmp_path):
     done = run("slices", str(path), "--json", str(tmp_path / "s.json"))
     assert done.exit_code == 0
     assert "where income ≤ " in done.stdout
+    # 20 slices are printed, or every one.
+    every = run("slices", str(path), "--all").stdout
+    assert ("--all shows" in done.stdout, "--all shows" in every) == (True, False)
+    assert every.count(" in (") > done.stdout.count(" in (")
     first, *others = json.loads((tmp_path / "s.json").read_text())["slices"]
     assert first["slice"].startswith("income ≤ ")
     assert len(others) == 2 * (10 + 8) - 1  # each above a score, too

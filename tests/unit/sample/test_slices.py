@@ -1024,6 +1024,10 @@ def test_the_class_that_is_off_in_a_region_is_named_with_it():
     inside = rows_where(sample.data, REGION)
     own = sample.data.probs[inside, 1].mean() - (sample.data.labels[inside] == 1).mean()
     assert one.gap == pytest.approx(own)
+    # The axis says what that row of the picture is about, and no mark speaks of confidence.
+    picture = SliceGaps.compute(found).plot()
+    assert picture.layout.xaxis.title.text.endswith("<br>after a colon: P(class) − its share")
+    assert {trace.name.split(",")[0] for trace in picture.data} == {"Too high", "Too low"}
     assert one.top.gap == pytest.approx(
         sample.data.take(np.flatnonzero(inside)).probs.max(axis=1).mean()
         - (sample.data.probs.argmax(axis=1) == sample.data.labels)[inside].mean()
