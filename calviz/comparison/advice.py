@@ -327,8 +327,8 @@ def _among(
     if noise and not leads:
         of = " of the methods that are better beyond noise"
     others = [k for k in comparison.tied[str(comparison.criterion)] if k != chosen] * leads
-    beside = comparison[others[0]].label if len(others) == 1 else f"{len(others)} others"
-    even_at = f", but is not told apart from {beside} at 95 % (≈)" * bool(others)
+    beside = comparison[others[0]].label if len(others) == 1 else f"{len(others)} other methods"
+    even_at = f"; not told apart from it at 95 % (≈): {beside}" * bool(others)
     among = f"has the best {name}{of}, by more than one standard error{even_at}"
     if len(near) > 1:
         best = comparison[candidates[0]].label
@@ -455,10 +455,6 @@ def still_off_words(
         )
         left.append((p, -abs(gap), said, one.where))
 
-    def is_new(where: Where) -> bool:
-        said = [*(where for *_, where in left), *[but] * bool(but)]
-        return not any({*where} <= {*w} or {*w} <= {*where} for w in said)
-
     for first in named.values():
         both = (usual_slices(judging(some, first.of_class)) for some in samples)
         was, one = (
@@ -471,18 +467,18 @@ def still_off_words(
             stay = "stay" if was is not None and was.p_value <= found.rate else "are then"
             gap = one.gap - (first.gap - first.expected)
             add(replace(first, without=()), one.p_value, gap, stay)
-    for s in then.named if most is None else ():
-        if is_new(s.where):
-            add(s, s.p_value, s.expected, "are then")
+    new = [(s, s.p_value) for s in then.named if most is None]
     k = getattr(after, "n_classes", 2)
     groups = (s.where for s in then.slices if len(s.where) == 1 and s.where[0][0] in columns)
     for where in groups if k > 2 and after.cells is None else ():
         name = furthest_off(Sample.of(samples[1], where=where))
         rate = found.rate / k / len(columns)
-        own = slices(judging(samples[1], name), [where[0][0]], pairs=True, rate=rate)
-        for s in own.off:
-            if s.where == where and is_new(where):
-                add(replace(s, of_class=name), k * s.p_value, s.expected, "are then")
+        own = slices(judging(samples[1], name), [where[0][0]], pairs=True, rate=rate).off
+        new += [(replace(s, of_class=name), k * s.p_value) for s in own if s.where == where]
+    for s, p in new:
+        said = [*(where for *_, where in left), *[but] * bool(but)]
+        if not any({*s.where} <= {*where} or {*where} <= {*s.where} for where in said):
+            add(s, p, s.expected, "are then")
     return " ".join(said for _, _, said, _ in sorted(left)[:2])
 
 

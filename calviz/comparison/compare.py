@@ -449,8 +449,7 @@ class _Judging:
                     where, alone = beside[0].where, verdict.own_map(where_words(beside[0].where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
-                if tested := usual_slices(sample):
-                    found["off"] = tested.named
+                found["off"] = getattr(usual_slices(sample), "named", ())
                 if verdict.beyond_noise and not verdict.slices_off:
                     checks = (c.run for c in entry_specs.CHECKS if c.about == "slices")
                     found["unclear"] = " ".join(told[1] for run in checks for told in run(sample))
