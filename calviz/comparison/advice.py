@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.class_gaps import furthest_off
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, Where, rows_where, where_words
-from calviz.sample.slice_results import Slice
+from calviz.sample.slice_results import Against, Slice
 from calviz.sample.slices import judging, slices, usual_slices
 from calviz.verdicts.watching import watched
 
@@ -472,9 +472,17 @@ def still_off_words(
     groups = (s.where for s in then.slices if len(s.where) == 1 and s.where[0][0] in columns)
     for where in groups if k > 2 and after.cells is None else ():
         name = furthest_off(Sample.of(samples[1], where=where))
-        rate = found.rate / k / len(columns)
-        own = slices(judging(samples[1], name), [where[0][0]], pairs=True, rate=rate).off
-        new += [(replace(s, of_class=name), k * s.p_value) for s in own if s.where == where]
+        how: Any = {"pairs": True, "rate": found.rate / k / len(columns)}
+        # Off, and otherwise than in the other rows.
+        off, unlike = (
+            {
+                s.where: s
+                for s in slices(judging(samples[1], name), [where[0][0]], **how, against=a).off
+            }
+            for a in get_args(Against)
+        )
+        if where in off and where in unlike:
+            new.append((replace(off[where], of_class=name), k * off[where].p_value))
     for s, p in new:
         said = [*(where for *_, where in left), *[but] * bool(but)]
         if not any({*s.where} <= {*where} or {*where} <= {*s.where} for where in said):
