@@ -143,12 +143,9 @@ def recalibrate(
     # Without another split, no rows judge.
     if data.split_names != (fitting.fit_split,):
         rows = fitting.rows(data)
+        both = map(rows.judged_of, (data, result.calibrated))
         remarks.append(trade_off(data, result.calibrated, rows) or "")
-        remarks.append(
-            left_off_words(
-                data.take(rows.used), *map(rows.judged_of, (data, result.calibrated)), fitted
-            )
-        )
+        remarks.append(left_off_words(data.take(rows.used), *both, fitted))
     for sentence in (remarks := [*filter(None, remarks)]):
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
