@@ -142,10 +142,10 @@ def recalibrate(
     remarks.append(f"{change} Give these in a file of their own or as --fit-split." * bool(change))
     # Without another split, no rows judge.
     if data.split_names != (fitting.fit_split,):
-        rows = fitting.rows(data)
-        both = map(rows.judged_of, (data, result.calibrated))
-        remarks.append(trade_off(data, result.calibrated, rows) or "")
-        remarks.append(left_off_words(data.take(rows.used), *both, fitted))
+        divided = fitting.rows(data)
+        remarks.append(trade_off(data, result.calibrated, divided) or "")
+        before, after = map(divided.judged_of, (data, result.calibrated))
+        remarks.append(left_off_words(data.take(divided.used), before, after, fitted))
     for sentence in (remarks := [*filter(None, remarks)]):
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)

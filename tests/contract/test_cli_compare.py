@@ -175,7 +175,10 @@ def test_wrong_arguments_are_one_sentence_and_code_2(file, arguments, message):
 def test_recalibrate_says_which_class_the_map_leaves_off(tmp_path):
     data = of_wards(np.random.default_rng(3), region=1.0, sure=0.5)[0].data
     columns = {f"p_{k}": data.probs[:, k] for k in range(4)} | {"label": data.labels}
-    columns |= {name: data.groups[name].values.astype(str) for name in ("region", "ward")}
+    columns |= {
+        name: np.array(data.groups[name].levels)[data.groups[name].codes]
+        for name in ("region", "ward")
+    }
     file, target = tmp_path / "wards.csv", tmp_path / "out.csv"
     pl.DataFrame(columns).write_csv(file)
     how = ("--group", "region", "--group", "ward", "--fit-fraction", 0.5, "--out", target)
