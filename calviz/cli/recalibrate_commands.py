@@ -68,7 +68,7 @@ def recalibrate(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.comparison.advice import change_words
+    from calviz.comparison.advice import change_words, left_off_words
     from calviz.comparison.fitting import (
         calibrate,
         calibrated_left_out,
@@ -140,8 +140,13 @@ def recalibrate(
         remarks.append(result.recalibrator.reading())
     change = change_words(data, split=fitting.fit_split)
     remarks.append(f"{change} Give these in a file of their own or as --fit-split." * bool(change))
-    remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
-    for sentence in remarks:
+    # Without another split, no rows judge.
+    if data.split_names != (fitting.fit_split,):
+        divided = fitting.rows(data)
+        remarks.append(trade_off(data, result.calibrated, divided) or "")
+        before, after = map(divided.judged_of, (data, result.calibrated))
+        remarks.append(left_off_words(data.take(divided.used), before, after, fitted))
+    for sentence in (remarks := [*filter(None, remarks)]):
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)
     columns = loaded.score_columns(data.name)

@@ -43,6 +43,7 @@ from calviz.sample.sample import (
     where_words,
 )
 from calviz.sample.slice_results import Slice
+from calviz.sample.slices import usual_slices
 from calviz.verdicts import analysis
 from calviz.verdicts.row_checks import unchanged_rows
 from calviz.verdicts.sentence import judged
@@ -448,6 +449,7 @@ class _Judging:
                     where, alone = beside[0].where, verdict.own_map(where_words(beside[0].where))
                 found = {"found": verdict.sentence, "in_places": places, "alone": alone}
                 found |= {"off_where": where, "off_class": verdict.off_class * (not lasting)}
+                found["off"] = getattr(usual_slices(sample), "named", ())
                 if verdict.beyond_noise and not verdict.slices_off:
                     checks = (c.run for c in entry_specs.CHECKS if c.about == "slices")
                     found["unclear"] = " ".join(told[1] for run in checks for told in run(sample))

@@ -353,6 +353,8 @@ class Comparison(Compared[MethodResult]):
         The class whose probability is off there; "" if that is the score.
     named : tuple of Slice
         As in `Plan`.
+    off : tuple of Slice
+        Those that it names on its rows.
     unclear : str
         That it may not be all rows that are off alike where the verdict finds them off, and no slice.
     moved : str
@@ -381,6 +383,7 @@ class Comparison(Compared[MethodResult]):
     off_where: tuple[tuple[str, str], ...] = ()
     off_class: str = ""
     named: tuple[Slice, ...] = ()
+    off: tuple[Slice, ...] = ()
     unclear: str = ""
     moved: str = ""
     slice_options: Mapping[str, Any] = field(default_factory=dict)

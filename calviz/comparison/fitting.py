@@ -474,11 +474,8 @@ def calibrate(
     return replace(fitted, calibrated=_marked(fitted.calibrated, rows), warnings=warnings)
 
 
-def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | None:
-    """Say what a map costs in one proper score although it gains in the other, on the rows that it was not fitted on; None if neither."""
-    if division.fit_split is not None and data.split_names == (division.fit_split,):
-        return None
-    rows = division.rows(data)
+def trade_off(data: Dataset, calibrated: Dataset, rows: Rows) -> str | None:
+    """Say what a map costs in one proper score although it gains in the other, on the rows that judge; None if neither."""
     words: dict[bool, str] = {}
     views = {"Brier score": losses.squared_error, "NLL": losses.negative_log_likelihood}
     for name, view in views.items():

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import calviz
+from benchmarks.claims.slices import of_wards
 from calviz.comparison.advice import advise, suggest
 from calviz.comparison.comparison_results import AGAINST_WORDS, NOISELESS_WORDS
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
@@ -168,6 +169,22 @@ def test_wrong_arguments_are_one_sentence_and_code_2(file, arguments, message):
     assert out.exit_code == 2
     assert message in out.stderr
     assert "Traceback" not in out.output
+
+
+@pytest.mark.slow
+def test_recalibrate_says_which_class_the_map_leaves_off(tmp_path):
+    data = of_wards(np.random.default_rng(3), region=1.0, sure=0.5)[0].data
+    columns = {f"p_{k}": data.probs[:, k] for k in range(4)} | {"label": data.labels}
+    columns |= {
+        name: np.array(data.groups[name].levels)[data.groups[name].codes]
+        for name in ("region", "ward")
+    }
+    file, target = tmp_path / "wards.csv", tmp_path / "out.csv"
+    pl.DataFrame(columns).write_csv(file)
+    how = ("--group", "region", "--group", "ward", "--fit-fraction", 0.5, "--out", target)
+    done = run("recalibrate", file, "--method", "segments", *how)
+    assert done.exit_code == 0, done.output
+    assert "segments: Where region = 0, scores of '1' stay off: about " in done.stderr
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from importlib import metadata
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from calviz.comparison.comparison_results import Advice, Comparison
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__, entry_specs, events, words
 from calviz.core.entry_specs import LEVEL, METRICS, UNCALIBRATED, Metric, MetricResult, shown_first
-from calviz.core.errors import RESAMPLES, CalvizError, NotAvailable, worst_first
+from calviz.core.errors import RESAMPLES, CalvizError, NotAvailable, picked, worst_first
 from calviz.core.words import counted, percent, points_cell, range_end, shorten, whole
 from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
@@ -119,7 +119,14 @@ def advice_words(comparison: Comparison, advice: Advice, key: str, plain: bool =
     # Which others are within one standard error, the reasons say.
     brought = advice.reasons[2 if advice.caveat else 1].split("; also ")[0].rstrip(".") + "."
     if (change := chosen.differences.get(key)) and change.verdict == "better":
-        before, after = comparison[UNCALIBRATED].metrics[key], chosen.metrics[key]
+        # The comparison has no noise floors; those of two methods take a few hundredths of a second.
+        how: Any = {"noise_floor": True, **picked(comparison, "reduction bins scheme")}
+        before, after = (
+            m.metrics[key]
+            if m.calibrated is None
+            else analysis.evaluate(m.calibrated, [key], **how)[key]
+            for m in (comparison[UNCALIBRATED], chosen)
+        )
         brought = fix_words(before, after, comparison.evaluation.rows, chosen.label, plain)
     return " ".join([brought, *advice.cautions])
 

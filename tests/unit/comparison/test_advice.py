@@ -175,6 +175,17 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
         "has the best Brier score of the methods, by more than one standard error"
         in alone.reasons[0]
     )
+    # What the table marks as not told apart is not far behind.
+    for tied, beside in (
+        (("isotonic", "vector"), "Vector scaling."),
+        (("isotonic", "vector", "temperature"), "2 other methods."),
+    ):
+        marked = advise(
+            replace(comparison(VALUES, numbers=numbers), tied={"brier": tied}), data(10)
+        )
+        assert marked.reasons[0].endswith(
+            f"by more than one standard error; not told apart from it at 95 % (≈): {beside}"
+        )
 
 
 def test_the_advice_says_which_methods_were_compared_and_how_to_compare_others():
@@ -569,6 +580,25 @@ def test_a_map_of_all_rows_that_is_clearly_better_is_taken_rather_than_that_of_t
     for tied, taken in ((("vector", "slice+platt"), True), (("vector",), False)):
         advice = advise(replace(both, tied={"brier": tied}), data(10))
         assert advice.is_of_slice == taken
+
+
+def sharp(rng):
+    """Two classes whose log-odds are twice what they should be."""
+    z = rng.normal(0, 1.5, 4_000)
+    p = expit(np.stack([-2 * z, 2 * z], axis=1))
+    return Predictions(probs=p, labels=rng.random(4_000) < expit(z))
+
+
+def test_noise_stands_beside_the_ece_before_and_after():
+    made = compare(
+        sharp(np.random.default_rng(0)), ["temperature"], fit_fraction=0.5, resamples=200, jobs=1
+    )
+    assert made.advice.method == "temperature"
+    said = advice_words(made, made.advice, "ece")
+    assert re.search(r"take the ECE of .* from [\d.]+ to [\d.]+ points \(within noise\)\.", said)
+    # Without the rows, there is no telling.
+    bare = {k: replace(m, calibrated=None) for k, m in made.methods.items()}
+    assert "within noise" not in advice_words(replace(made, methods=bare), made.advice, "ece")
 
 
 @pytest.mark.parametrize(

@@ -559,10 +559,10 @@ def test_what_a_map_costs_in_the_other_proper_score_is_said():
     )
     assert brier_after < brier
     assert nll_after > nll
-    sentence = trade_off(data, calibrated, division)
+    sentence = trade_off(data, calibrated, division.rows(data))
     assert f"better by Brier score ({brier:.4f} before, {brier_after:.4f} after)" in sentence
     assert f"worse by NLL ({nll:.4f} before, {nll_after:.4f} after)" in sentence
-    assert trade_off(data, data, division) is None
+    assert trade_off(data, data, division.rows(data)) is None
 
 
 def test_sets_that_were_resampled_before_are_not_drawn_again(monkeypatch):
