@@ -1478,7 +1478,7 @@ def after_groups(
     rows = np.arange(data.n // 2 * half, data.n)
     named = found.named if found else ()
     before, after = data.take(rows), after.take(rows)
-    return after, still_off_words(before, after, named, None, (), ("region", "ward"))
+    return after, still_off_words(before, after, named, None)
 
 
 for case, how in OF_WARDS.items():

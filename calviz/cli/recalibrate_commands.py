@@ -145,7 +145,7 @@ def recalibrate(
         divided = fitting.rows(data)
         remarks.append(trade_off(data, result.calibrated, divided) or "")
         before, after = map(divided.judged_of, (data, result.calibrated))
-        remarks.append(left_off_words(data.take(divided.used), before, after, fitted))
+        remarks.append(left_off_words(data.take(divided.used), before, after))
     for sentence in (remarks := [*filter(None, remarks)]):
         say(f"{method}: {sentence}")
     about |= _raw_scores(fitted, raw_score, json_only)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +18,9 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFac
 from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
-from calviz.sample.class_gaps import furthest_off
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, Where, rows_where, where_words
-from calviz.sample.slice_results import Against, Slice
-from calviz.sample.slices import judging, slices, usual_slices
+from calviz.sample.slice_results import Slice
+from calviz.sample.slices import judging, usual_slices
 from calviz.verdicts.watching import watched
 
 
@@ -423,8 +421,8 @@ def moved_words(method: str, before: Dataset | None, after: Dataset | None) -> s
 @claim(
     "still-off",
     says="Where topic = legal, scores stay off: about 19.1 points too high",
-    chosen="the slices that are named before the map, on these rows or on more of the file, or of all after it, or the class furthest off in a group of the map; of these, the two most surely off",
-    adjusted="the tests after the map of those named before at 0.5 % together (Bonferroni), of all slices Benjamini and Hochberg at 0.5 %, of all classes of all groups of a map at 0.5 %; the gap less what its choice makes of noise (Zhong & Prentice 2008)",
+    chosen="the slices that are named before the map, on these rows or on more of the file, or of all after it; of these, the two most surely off",
+    adjusted="the tests after the map of those named before at 0.5 % together (Bonferroni), of all slices as before it; the gap less what its choice makes of noise (Zhong & Prentice 2008)",
 )
 def still_off_words(
     before: Dataset | None,
@@ -432,12 +430,10 @@ def still_off_words(
     more: Sequence[Slice] = (),
     most: int | None = 1,
     but: Where = (),
-    columns: Sequence[str] = (),
 ) -> str:
     """Say how far the slice that is named before a map is off after it, or the first of so many, and of those named on `more` rows; "" if that is not beyond chance.
 
-    With None for `most`, of all that are named before it, `but` one, and of those that are found off only after it: of the score, and of
-    a class within the groups of the `columns` of the map, which has one temperature for all classes of a group.
+    With None for `most`, of all that are named before it, `but` one, and of those that are found off only after it.
     """
     if before is None or after is None:
         return ""
@@ -467,33 +463,16 @@ def still_off_words(
             stay = "stay" if was is not None and was.p_value <= found.rate else "are then"
             gap = one.gap - (first.gap - first.expected)
             add(replace(first, without=()), one.p_value, gap, stay)
-    new = [(s, s.p_value) for s in then.named if most is None]
-    k = getattr(after, "n_classes", 2)
-    groups = (s.where for s in then.slices if len(s.where) == 1 and s.where[0][0] in columns)
-    for where in groups if k > 2 and after.cells is None else ():
-        name = furthest_off(Sample.of(samples[1], where=where))
-        how: Any = {"pairs": True, "rate": found.rate / k / len(columns)}
-        # Off, and otherwise than in the other rows.
-        off, unlike = (
-            {
-                s.where: s
-                for s in slices(judging(samples[1], name), [where[0][0]], **how, against=a).off
-            }
-            for a in get_args(Against)
-        )
-        if where in off and where in unlike:
-            new.append((replace(off[where], of_class=name), k * off[where].p_value))
-    for s, p in new:
+    for s in then.named if most is None else ():
         said = [*(where for *_, where in left), *[but] * bool(but)]
         if not any({*s.where} <= {*where} or {*where} <= {*s.where} for where in said):
-            add(s, p, s.expected, "are then")
+            add(s, s.p_value, s.expected, "are then")
     return " ".join(said for _, _, said, _ in sorted(left)[:2])
 
 
-def left_off_words(used: Dataset, before: Dataset, after: Dataset, fitted: Any) -> str:
-    """Say what stays off on judged rows after one fitted map, of the slices that are off on all used rows."""
-    found, columns = usual_slices(Sample.of(used)), getattr(fitted, "needed_columns", ())
-    return still_off_words(before, after, found.named if found else (), None, (), columns)
+def left_off_words(used: Dataset, before: Dataset, after: Dataset) -> str:
+    """Say what stays off on judged rows after a map, of the slices that are off on all used rows."""
+    return still_off_words(before, after, getattr(usual_slices(Sample.of(used)), "named", ()), None)
 
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
@@ -569,7 +548,7 @@ def cautions_of(comparison: Comparison, result: MethodResult) -> tuple[str, ...]
         _in_slice(comparison, result.key, result.key)[0],
         f"The map corrects by {listed(columns)}: new rows need that too." if columns else "",
         f"The map changes the predicted class of {of}." if result.predictions_changed else "",
-        still_off_words(before, after, (*comparison.named, *comparison.off), None, but, columns),
+        still_off_words(before, after, (*comparison.named, *comparison.off), None, but),
         moved_words(result.key, before, after),
     )
     return tuple(filter(None, sentences))

@@ -840,9 +840,8 @@ def where_words(comparison: ModelComparison) -> str:
     for name in dict.fromkeys(one.better for one in comparison.where):
         of = [one for one in comparison.where if one.better == name]
         named = [f"{o.where} ({o.lower:.3g} lower)" for o in of[:MOST_NAMED]]
-        more = f", and in {words.counted(len(of) - MOST_NAMED, 'more slice')}" * (
-            len(of) > MOST_NAMED
-        )
+        left = len(of) - MOST_NAMED
+        more = f", and in {words.counted(left, 'more slice')}" * (left > 0)
         parts.append(f"'{short[name]}' is better where {' and where '.join(named)}{more}")
     return f"By {METRICS[metric].label}, {whole} on all rows{' together' * (not tied)}, but {'; '.join(parts)}."
 
