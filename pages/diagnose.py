@@ -10,7 +10,6 @@ import streamlit as st
 
 from calviz.app import (
     bar,
-    before_after,
     diagnose_classes,
     diagnose_groups,
     diagnose_metrics,
@@ -106,7 +105,7 @@ def reliability(chosen: Settings) -> None:
     navigation.draw_sections(
         {
             "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
-            BEFORE_AND_AFTER: lambda: before_after.explore_before_and_after(chosen),
+            BEFORE_AND_AFTER: lambda: pinning.explore_before_and_after(chosen),
             A_CURVE: lambda: _curve_instead_of_bins(chosen),
             "Does the choice of bins matter?": lambda: _choice_of_bins(chosen),
         },

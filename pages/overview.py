@@ -195,7 +195,7 @@ def _say_what_a_fix_brings(chosen: Settings, judged: Verdict, waited: bool) -> N
 
 
 def _draw_fix(chosen: Settings, judged: Verdict) -> None:
-    from calviz.app import before_after, recalibrate_comparison
+    from calviz.app import recalibrate_comparison
     from calviz.report.sections.summary import advised
 
     key, plain = chosen.sample.ece_key, bool(st.session_state["plain"])
@@ -204,7 +204,7 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
         lead, below = advised(comparison, comparison.advice, judged, key, plain)
         st.markdown(f"**{md(lead)}** {md(keep_units_together(below), 1_000)}")
         return
-    before_after.say_simple_map(chosen, judged, plain=plain)
+    pinning.say_simple_map(chosen, judged, plain=plain)
 
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from calviz.app import navigation, recalibrate_comparison, recalibrate_results, rows_shown, session
 from calviz.app.jobs import LongWork
+from calviz.app.pinning import draw_before_and_after, say_simple_map
 from calviz.app.recalibrate_arena import explore_arena
 from calviz.app.recalibrate_comparison import PLACE, ComparisonOutcome
 from calviz.app.recalibrate_learning_curve import explore_learning_curve
@@ -62,11 +63,8 @@ def methods(chosen: Settings) -> None:
             with first:
                 method = _draw_advice(status.result, chosen, say, changed=bool(changed))
             _draw_results(status.result, method, chosen)
-        elif size > session.AT_ONCE and verdict is not None and not changed:
-            from calviz.app import before_after
-
-            if before_after.say_simple_map(chosen, verdict):
-                before_after.draw_before_and_after("", chosen)
+        elif size > session.AT_ONCE and verdict and not changed and say_simple_map(chosen, verdict):
+            draw_before_and_after("", chosen)
 
 
 def _draw_advice(

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
+from calviz.app import navigation, open_files, pinning, screen, selection, session
 from calviz.app.fitting_choices import choose_split
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered
@@ -563,7 +563,7 @@ def when(method: str, word: str = "after") -> str:
 
 def chosen_sample(settings: Settings, method: str) -> Sample:
     """Return the rows, after the method if there is one; raise a CalvizError if it cannot be fitted."""
-    return before_after.sample_after(settings, method) if when(method) else settings.sample
+    return pinning.sample_after(settings, method) if when(method) else settings.sample
 
 
 def chosen_rows(settings: Settings, method: str) -> Sample:
@@ -624,7 +624,7 @@ def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
 def _recalibrated(
     key: tuple[str, ...], method: str, predicted: tuple[str, ...], _settings: Settings
 ) -> RecalibratedCurves:
-    result, after = before_after.fitted(key, method, _settings)
+    result, after = pinning.fitted(key, method, _settings)
     label = RECALIBRATORS[method].label
     names = (model_name(_settings), name_after(label))
     judged = Sample(result.before), after

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import before_after, pinning, screen, selection, tables_and_cards
+from calviz.app import pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
 from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
 from calviz.core import words
@@ -299,7 +299,7 @@ def deciding(settings: Settings, method: str) -> DecidingSamples:
 def _recalibrated(
     key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
 ) -> DecidingSamples:
-    result = before_after.recalibrate(_settings, method)
+    result = pinning.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
     names = model_name(_settings), name_after(label)
     before, after_it = (
