@@ -91,6 +91,11 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             _another_file()
     if len(offered) == 1:
         _another_file()
+    rest = [model for name, model in offered.items() if name not in chosen]
+    if len(chosen) == 1 and rest:
+        alone = _chosen_models([offered[chosen[0]], rest[-1]], entry)
+        if (why := _why_not(alone.models, None)) is not None:
+            st.warning(md(str(why), 1_000), icon=":material/warning:")
     picked = _chosen_models([offered[name] for name in chosen], entry)
     write_other_files(other_files(picked, entry))
     return picked

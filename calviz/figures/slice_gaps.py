@@ -104,7 +104,7 @@ class SliceGaps(Figure):
             than = "the other rows" if of_rest else "a calibrated model"
             near = r.slices[0].adjusted <= NEAR
             level = f"at the level of {100 * r.rate:g} %" if near else "beyond chance"
-            return f"None of {counted(len(r.slices), 'slice')} differs from {than} {level}{f', but {r.change}' * bool(r.change)}"
+            return f"None of {counted(len(r.slices), 'slice')} differs on average from {than} {level}{f', but {r.change}' * bool(r.change)}"
         _, _, first = r.headline.partition(" beyond chance, most clearly ")
         many = f" in {len(r.off):,} slices, most clearly" * (len(r.off) > 1)
         off = f"{'Unlike the other rows' if of_rest else 'Off'}{many}"

@@ -98,6 +98,18 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     assert "it takes two on the same rows" in text_of(app)
 
 
+def test_why_a_second_file_is_not_compared_is_said():
+    rng = np.random.default_rng(0)
+    score, labels = rng.uniform(0.02, 0.98, 60), rng.integers(0, 2, 60)
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    drop(app, "one.csv", _csv([f"r{i}" for i in range(60)], score, labels))
+    lines = [f"{'abc'[i % 3]},{p / 2:.4f},{p / 2:.4f},{1 - p:.4f}" for i, p in enumerate(score)]
+    drop(app, "three.csv", "\n".join(["label,p_a,p_b,p_c", *lines]).encode())
+    _finished(app)
+    assert plain(app.title[0].value) == "Compare models: it takes two on the same rows"
+    assert "3 and 2 classes that are not the same" in plain(app.warning[0].value)
+
+
 def test_models_of_a_column_with_gaps_are_compared_on_the_rows_of_all():
     rng, n = np.random.default_rng(0), 200
     score = rng.uniform(0.05, 0.95, n)

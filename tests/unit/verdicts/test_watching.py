@@ -1038,7 +1038,7 @@ def test_groups_do_not_deny_a_change_in_one_slice():
     one = {"shifts": (-0.4, 0.4)}  # which cancel over the year
     sample = of_sites(np.random.default_rng(0), n=15_000, one=one, columns=2)
     assert SliceGaps.compute(usual_slices(sample)).answer() == (
-        "None of 21 slices differs from a calibrated model beyond chance, but site 0 = 3 changed over time."
+        "None of 21 slices differs on average from a calibrated model beyond chance, but site 0 = 3 changed over time."
     )
     assert slices(sample, ["site 1"]).changed == ""
     off = replace(usual_slices(sample), rest="too high by 0.7 points", slices=())
