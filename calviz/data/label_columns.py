@@ -312,8 +312,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         answers = [Reading(f"'{name}' is the true class", {"label": only.name}), _NO_LABELS]
         known = of_scores | column_names.VERDICTS
         two = only.type == "text" and len(only.classes) == 2 and not only.words & known
-        if two and not event_of(only.classes):
-            answers.reverse()  # such as the sex
+        if (two and not event_of(only.classes)) or not worded.get(only, True):
+            answers.reverse()  # such as the sex, or a type that some scores are surer of
         raise InputError(f"{none}: is '{name}' the true class?", readings=answers)
     raise _several_labels([c.name for c in possible], f"{none}, and several could be it")
 
@@ -333,14 +333,17 @@ def _is_amount(view: TableView, column: Column, scores: ScoreColumns) -> bool:
     return bool(some.any() and np.nanmin(column.head) == 0) and roles.follows(score, some) > CLEAR
 
 
-def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -> list[Column]:
-    """The columns of as many texts as there are classes but for few rows, some in words of their own, that may be the true class, best first.
+def _of_other_words(
+    view: TableView, free: list[Column], scores: ScoreColumns
+) -> dict[Column, bool]:
+    """The columns of as many texts as there are classes but for few rows, some in words of their own, that may be the true class, best first, and whether they likely are.
 
-    That are those whose values are alike the classes, that are called like a label, or that the scores follow, each value another one.
+    That are those whose values are alike the classes, that are called like a label, or that the scores follow, each value another one, of
+    which it is the value that follows it most.
     """
     k, names = scores.width, {class_key(name) for name in scores.class_names}
     if not 1 < k == len(scores.columns) <= _MOST_CLASSES:
-        return []
+        return {}
     heads, found = [c.head.astype(float) for c in view.columns(scores)], []
     for column in free:
         if column.type != "text" or len(column.classes) < k or column.classes <= names:
@@ -349,14 +352,16 @@ def _of_other_words(view: TableView, free: list[Column], scores: ScoreColumns) -
         alike = column_names.paired(rows, scores.class_names) is not None
         if not (keys := column_names.most(rows, k)):
             continue
-        clear, few = 0.0, len(column.head) < FEWEST_ROWS
+        clear, likely, few = 0.0, True, len(column.head) < FEWEST_ROWS
         if len(column.head) == len(heads[0]):
             z, best = _ranked(heads, [np.array(column.keys == key, bool) for key in keys])
             each = z[range(k), best]
             clear = float(each.sum() / np.sqrt(k)) if each.min() > 0 else 0.0
+            likely = np.array_equal(z.argmax(axis=1), best)
         if alike or column.is_called_label or few or clear > CLEAR:
-            found.append((alike, clear, column))
-    return [c for _, _, c in sorted(found, key=lambda each: each[:2], reverse=True)]
+            found.append((alike, clear, column, alike or column.is_called_label or likely))
+    found.sort(key=lambda each: each[:2], reverse=True)
+    return {column: likely for *_, column, likely in found}
 
 
 def _ranked(

@@ -416,6 +416,25 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
     assert len(loaded(columns | {"Ergebnis": y}).models) == 1
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_type_that_scores_are_surer_of_is_no_label_at_first(labelled: bool) -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(0, 1.3, (600, 4)) + [1.0, -0.2, -0.4, -0.1]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    kind = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+    if not labelled:
+        # Logits of one type are doubled, so that each type is followed by some score.
+        kind = rng.integers(0, 4, 600)
+        p = np.exp(logits * (1 + (kind == 0))[:, None])
+        p /= p.sum(axis=1, keepdims=True)
+    columns = {"Turbine": np.array(["V112", "E-82", "N117", "SWT"])[kind]}
+    columns |= {f"P[{k}]": p[:, i] for i, k in enumerate(("ok", "gear", "sensor", "oil"))}
+    first, second = (way.label for way in asked(columns).readings)
+    other = "there are no labels yet"
+    is_class = "'Turbine' is the true class"
+    assert (first, second) == ((is_class, other) if labelled else (other, is_class))
+
+
 def test_labels_are_told_as_the_file_spells_them() -> None:
     """ "label 'is_fraud' (n or y)" stood above a file of N and Y."""
     found = loaded({"is_fraud": np.array(["N", "Y"])[Y], "p": P})
