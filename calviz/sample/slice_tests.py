@@ -78,9 +78,7 @@ class SliceSums:
         if self.weighted is not None:
             _, squares, cross = self.weighted
             around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
-            # Differences of weights of no rows are not 0.
-            around = around * (self.rows > 0)
-            return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
+            return quotient(np.sqrt(np.maximum(around, 0)), self.mass, otherwise=0.0)
         rows = np.maximum(self.rows, 1)
         return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
 
