@@ -8,18 +8,10 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    decide_costs,
-    decide_coverage,
-    decide_cutoff,
-    navigation,
-    rows_shown,
-    screen,
-    session,
-    tables_and_cards,
-)
+from calviz.app import bar, decide_costs, decide_coverage, navigation, rows_shown, screen, session
+from calviz.app.decide_cutoff import CUTOFF_KEY, explore_cutoff, explore_grades
 from calviz.app.session import Settings, md, on_screen
+from calviz.app.tables_and_cards import download_button, draw_metric_lines
 from calviz.comparison.judging import MOST_COMPARED, Judged
 from calviz.core.errors import NotAvailable
 from calviz.core.words import counted, shorten
@@ -73,9 +65,7 @@ def risk_coverage(chosen: Settings) -> None:
 def _summaries(chosen: Settings, sample: Sample, after: str) -> None:
     with session.computing(chosen, "Resampling the summaries …"):
         evaluation = evaluate(sample, SUMMARIES, ci=True)
-    tables_and_cards.draw_metric_lines(
-        evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
-    )
+    draw_metric_lines(evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"})
     st.caption(
         f"These summaries rank {counted(sample.data.rows, 'row')} by confidence{after}.",
         help="The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
@@ -100,7 +90,7 @@ def costs(chosen: Settings) -> None:
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
     navigation.draw_sections(
-        sections, key="costs-of", of_setting={decide_cutoff.CUTOFF_KEY: ACT, "cost-wrong": KEEP}
+        sections, key="costs-of", of_setting={CUTOFF_KEY: ACT, "cost-wrong": KEEP}
     )
 
 
@@ -139,7 +129,7 @@ def _keep_or_refer(chosen: Settings, method: str, say: Callable[[str], object]) 
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
     sample = _of_one_class(chosen)
     _say_off(chosen)
-    decide_cutoff.explore_cutoff(chosen, method, say)
+    explore_cutoff(chosen, method, say)
     rows_shown.draw_selection(chosen)
     navigation.draw_folded(
         "Scores by outcome", lambda: _outcomes(chosen, sample), key="calviz.decisions.outcomes"
@@ -161,7 +151,7 @@ def _outcomes(chosen: Settings, sample: Sample) -> None:
 def _validation(decided: Settings) -> None:
     with st.spinner("Resampling the measures …", show_time=True):
         evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-    tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
+    draw_metric_lines(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the tab Reliability.")
 
 
@@ -178,7 +168,7 @@ def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
     say = _draw_head(chosen, "Does as much happen in each grade as it promises?")
     with navigation.boundary(), decide_costs.titled(say):
-        decide_cutoff.explore_grades(chosen.sample, lambda: _of_one_class(chosen), say)
+        explore_grades(chosen.sample, lambda: _of_one_class(chosen), say)
 
 
 def _of_one_class(chosen: Settings) -> Sample:
@@ -266,7 +256,7 @@ def _more_labels(found: Judged) -> None:
         names = ("row", "to_label", "chance")
         return pd.DataFrame(dict(zip(names, found.next_in_file(rows), strict=True)))
 
-    tables_and_cards.download_button("Download which rows", table, "label-next")
+    download_button("Download which rows", table, "label-next")
     st.caption(
         "More of them where judge and people may differ most; give the column 'chance' with the new labels "
         "(`calviz judge FILE --chance chance`)."

@@ -10,18 +10,11 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    interactive_reliability,
-    navigation,
-    pinning,
-    reading_panel,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import navigation, pinning, reading_panel, selection, session, tables_and_cards
+from calviz.app.bar import draw_other_view
+from calviz.app.interactive_reliability import draw_clickable
+from calviz.app.rows_shown import draw_selection, say_not_followed
+from calviz.app.screen import chart, copy_button
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import shown_first
 from calviz.core.words import keep_units_together, two_shares
@@ -75,7 +68,7 @@ def overview(chosen: Settings) -> None:
     pictures, words = st.columns(2, gap="medium")
     with pictures, navigation.boundary():
         diagram = session.reliability(chosen)
-        interactive_reliability.draw_clickable(
+        draw_clickable(
             diagram,
             chosen,
             key="overview.chart",
@@ -100,9 +93,9 @@ def overview(chosen: Settings) -> None:
             reading_panel.draw_offers(chosen.entry, of="time_column")
         for column in filter(None, (f.model_column for f in findings)):
             reading_panel.draw_models_of_rows(chosen.entry, column)
-        bar.draw_other_view(chosen, session.other_view(chosen))
+        draw_other_view(chosen, session.other_view(chosen))
     with navigation.boundary():
-        rows_shown.draw_selection(chosen)
+        draw_selection(chosen)
     say_fix()
 
 
@@ -209,21 +202,19 @@ def _draw_fix(chosen: Settings, judged: Verdict) -> None:
 
 def in_plain_words(chosen: Settings, judged: Verdict) -> None:
     """Five sentences and a picture for readers who do not know the terms, and what to do next."""
-    rows_shown.say_not_followed(chosen, "These sentences are about all rows")
+    say_not_followed(chosen, "These sentences are about all rows")
     sentences = analysis.explain(chosen.sample)
     words, picture = st.columns([10, 11], gap="large")
     with words:
         st.markdown(
             "\n".join(f"{n}. {md(text, 1_000)}" for n, text in enumerate(sentences, start=1))
         )
-        screen.copy_button(
-            " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
-        )
+        copy_button(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
         say_fix = _draw_next(chosen, judged)
     with picture:
         if judged.rows > 1:
             squares = HundredSquares.compute(judged, chosen.sample)
-            screen.chart(squares, key="explain", filename="of-a-hundred")
+            chart(squares, key="explain", filename="of-a-hundred")
             st.caption("Every square stands for one of a hundred rows.")
     say_fix()
 

@@ -15,17 +15,11 @@ from calviz.app import navigation, open_files, pinning, reading_panel, screen, s
 from calviz.app.navigation import PAGES
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.app.upload import draw_uploader
+from calviz.core import words
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset, at_prevalence, cut_columns, edges_of, sliceable_columns
-from calviz.core.words import (
-    condition,
-    counted,
-    distinct,
-    full_sentence,
-    keep_units_together,
-    shorten,
-)
+from calviz.core.words import condition, counted, distinct, full_sentence, shorten
 from calviz.sample.sample import Where, event_rate_if_rare, rows_where
 
 _PICK = "calviz.pick"
@@ -642,11 +636,11 @@ def draw_other_view(chosen: Settings, other_words: str | None = None) -> None:
     shown = f"the top label, whichever of {first} and {second} it is"
     if chosen.reduction.kind == "positive":
         shown = f"the positive class, {second}"
-    words = f"Two classes: this page looks at {shown}."
+    text = f"Two classes: this page looks at {shown}."
     if other_words:
-        words += f" {md(keep_units_together(other_words))}"
+        text += f" {md(words.keep_units_together(other_words))}"
     place = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    place.markdown(words, width="content")
+    place.markdown(text, width="content")
     place.button(
         f"Show the {other.label}",
         on_click=open_files.request_settings,

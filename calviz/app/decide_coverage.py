@@ -20,19 +20,12 @@ from calviz.app.session import Settings, md, model_name, name_after
 from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
+from calviz.core import words
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
-from calviz.core.words import (
-    counted,
-    distinct,
-    keep_units_together,
-    percent,
-    percent_numbers,
-    percent_range,
-    shorten,
-)
+from calviz.core.words import counted, distinct, keep_units_together, percent, shorten
 from calviz.figures import risk_coverage
 from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.risk_tests import wrong_where_kept
@@ -429,13 +422,13 @@ def draw_coverage_table(figure: RiskCoverage, before: RiskCoverage | None = None
         "rows kept": [c.kept for c in choices],
         "referred": [c.referred for c in choices],
         "threshold": [c.threshold for c in choices],
-        "accuracy": percent_numbers(c.accuracy for c in choices),
+        "accuracy": words.percent_numbers(c.accuracy for c in choices),
         "95 % interval": [_interval(c) for c in choices],
     }
     if before is not None:
         then = [before.at_coverage(c.coverage) for c in choices]
         columns["threshold before"] = [c.threshold for c in then]
-        columns["accuracy before"] = percent_numbers(c.accuracy for c in then)
+        columns["accuracy before"] = words.percent_numbers(c.accuracy for c in then)
         columns["interval before"] = [_interval(c) for c in then]
     sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
     count = st.column_config.NumberColumn(format="localized")
@@ -464,7 +457,7 @@ def _choices(figure: RiskCoverage) -> list[ReferralChoice]:
 def _interval(choice: ReferralChoice) -> str:
     if choice.interval is None:
         return ""
-    return percent_range(choice.interval.low, choice.interval.high)
+    return words.percent_range(choice.interval.low, choice.interval.high)
 
 
 # ---- Other models

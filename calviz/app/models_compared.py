@@ -12,17 +12,17 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
-from calviz.app.jobs import Job, LongWork, Work, find
-from calviz.app.open_files import (
-    OpenFile,
-    OpenModel,
-    all_models,
-    files,
-    missing_files,
-    model_key,
-    write_other_files,
+from calviz.app import (
+    fitting_choices,
+    navigation,
+    open_files,
+    reading_panel,
+    screen,
+    tables_and_cards,
+    upload,
 )
+from calviz.app.jobs import Job, LongWork, Work, find
+from calviz.app.open_files import OpenFile, OpenModel, all_models, files, model_key
 from calviz.app.session import AT_ONCE, HashFuncs, Settings, cells, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison import compare_models, comparison_results
@@ -67,7 +67,7 @@ class ChosenModels:
 def choose_models(entry: OpenFile) -> ChosenModels:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
-    if missing := missing_files(st.query_params):
+    if missing := open_files.missing_files(st.query_params):
         st.info(md(missing, 1_000), icon=":material/link:")
     reading_panel.draw_offers(entry, of="model")
     _offer_signals(entry)
@@ -97,7 +97,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
         if (why := _why_not(alone.models, None)) is not None:
             st.warning(md(str(why), 1_000), icon=":material/warning:")
     picked = _chosen_models([offered[name] for name in chosen], entry)
-    write_other_files(other_files(picked, entry))
+    open_files.write_other_files(other_files(picked, entry))
     return picked
 
 

@@ -10,14 +10,7 @@ import streamlit as st
 
 from calviz.app import navigation, open_files, screen, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
-from calviz.app.session import (
-    NOT_RECALIBRATED,
-    Settings,
-    cached_results,
-    choose_method,
-    md,
-    name_after,
-)
+from calviz.app.session import NOT_RECALIBRATED, Settings, cached_results, md, name_after
 from calviz.core.entry_specs import RECALIBRATORS, MetricResult
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, Reduction, Scheme, check_bins
@@ -326,7 +319,7 @@ WIDTH = 480
 @navigation.fragment
 def explore_before_and_after(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
-    method = choose_method(settings)
+    method = session.choose_method(settings)
     if method == NOT_RECALIBRATED:
         st.caption("Choose a method to see what it does to these points.")
     else:

@@ -10,20 +10,13 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import BoolArray, FloatArray, for_row_blocks
 from calviz.core.entry_specs import Interval, figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.words import (
-    capitalised,
-    decimal,
-    from_on,
-    level_text,
-    percent,
-    plotly_text,
-    two_shares,
-)
+from calviz.core.words import capitalised, decimal, from_on, level_text, percent, two_shares
 from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
@@ -625,7 +618,7 @@ class _RiskCoverageCurves:
         by = f"by {curve.ranking}"
         if len({c.name for c in every}) == 1:
             return by.capitalize()
-        name = plotly_text(curve.name, 30)
+        name = words.plotly_text(curve.name, 30)
         return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
 
     def _marked(self, at: float) -> tuple[float, float]:

@@ -19,16 +19,10 @@ from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, 
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, has_score, identifier_texts
 from calviz.core.probabilities import Scores, row_sums, softmax
 from calviz.core.words import condition, counted
+from calviz.recalibrators import segment_fits
 from calviz.recalibrators.base import FlooredRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
-from calviz.recalibrators.segment_fits import (
-    LEAST,
-    MOST_EFFECTS,
-    EffectBlock,
-    SegmentEffects,
-    SegmentFit,
-    TemperatureFit,
-)
+from calviz.recalibrators.segment_fits import LEAST, EffectBlock, SegmentEffects, SegmentFit
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 
@@ -347,7 +341,7 @@ class SegmentOffsets(FlooredRecalibrator):
             EffectBlock((c,), codes[c], s, kind) for c, s in enumerate(sizes) for kind in (0, 1)
         ]
         beside: list[float] = []
-        tempered = TemperatureFit(self.base_.transform, scores.array, labels, counts)
+        tempered = segment_fits.TemperatureFit(self.base_.transform, scores.array, labels, counts)
         if self.pairs and self.columns_ and self.rows_each == 1:
             fit.take(self._region(fit, codes, weights))
         if k > 2 and alone and not fit.blocks:
@@ -371,7 +365,7 @@ class SegmentOffsets(FlooredRecalibrator):
         self._keep_used()
         if left_out := fit.left_out + tempered.left_out:
             self._warn(
-                f"{counted(left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
+                f"{counted(left_out, 'column')} or pairs are left out: there are more than {segment_fits.MOST_EFFECTS:,} segments."
             )
 
     def _with_base(

@@ -19,13 +19,7 @@ from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, automatic_floor, fit_temperature, softmax
 from calviz.sample import draws, losses
-from calviz.sample.losses import (
-    MeanLoss,
-    losses_of,
-    negative_log_likelihood,
-    reweighted_losses,
-    squared_error,
-)
+from calviz.sample.losses import MeanLoss, losses_of, negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps, distance_from_ends
@@ -856,7 +850,7 @@ def _refitted(_: Sample, view: HeldOutLoss) -> entry_specs.Redrawn:
 
 
 @entry_specs.needs_rows
-@entry_specs.reweighted_by(reweighted_losses, redrawn=_refitted)
+@entry_specs.reweighted_by(losses.reweighted_losses, redrawn=_refitted)
 def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> HeldOutLoss:
     """Mean loss of the held-out probabilities of all classes, or how much lower it is than that of the original ones.
 

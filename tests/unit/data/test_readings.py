@@ -419,7 +419,7 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
 @pytest.mark.parametrize("labelled", [True, False])
 def test_a_type_that_scores_are_surer_of_is_no_label_at_first(labelled: bool) -> None:
     rng = np.random.default_rng(3)
-    logits = rng.normal(0, 1.3, (600, 4)) + [1.0, -0.2, -0.4, -0.1]
+    logits = rng.normal(0, 1.3, (600, 4)) + np.array([1.0, -0.2, -0.4, -0.1])
     p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     kind = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
     if not labelled:
