@@ -12,19 +12,13 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    fitting_choices,
-    navigation,
-    open_files,
-    reading_panel,
-    screen,
-    tables_and_cards,
-    upload,
-)
+from calviz.app import navigation, open_files, reading_panel, screen, tables_and_cards
+from calviz.app.fitting_choices import choose_fit_rows, choose_methods
 from calviz.app.jobs import Job, LongWork, Work, find
 from calviz.app.open_files import OpenFile, OpenModel, all_models, files, model_key
 from calviz.app.session import AT_ONCE, HashFuncs, Settings, cells, choose_one, cut_as_chosen, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
+from calviz.app.upload import draw_uploader
 from calviz.comparison import compare_models, comparison_results
 from calviz.comparison.compare_models import ModelsByMethods
 from calviz.comparison.comparison_results import Alignment, ModelComparison, marks_words, ranked_by
@@ -182,7 +176,7 @@ def _another_file() -> None:
     st.caption(
         "Rows are matched by identifier; without identifiers by their order, where all true labels agree."
     )
-    upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+    draw_uploader("Another file: predictions and true labels", keep_current=True)
 
 
 #: What identifies models and settings where rows are matched.
@@ -447,10 +441,8 @@ def _reliability(
 def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fitting_choices.choose_fit_rows(settings)
-    choice = fitting_choices.choose_methods(
-        rows, chosen.models.values(), about=chosen.key, many_fits=True
-    )
+        rows = choose_fit_rows(settings)
+    choice = choose_methods(rows, chosen.models.values(), about=chosen.key, many_fits=True)
     if choice is None:
         return
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)

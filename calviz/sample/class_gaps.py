@@ -291,15 +291,10 @@ def furthest_within(
     # All rows have one value of the first column.
     rest = sums[:, : sizes[0]].sum(axis=1, keepdims=True) - sums
     mass, count = inside.T @ weights, inside.T @ np.ones(data.n)
-    others = mass[: sizes[0]].sum() - mass
-    (gap, error), (gap_of_rest, error_of_rest) = (
-        (quotient(off, m, otherwise=0.0), quotient(np.sqrt(np.maximum(variance, 0)), m))
-        for (off, variance), m in ((sums, mass[:, None]), (rest, others[:, None]))
-    )
-    own, more = (
-        quotient(d, e, otherwise=0.0)
-        for d, e in ((gap, error), (gap - gap_of_rest, np.hypot(error, error_of_rest)))
-    )
+    m, others = mass[:, None], (mass[: sizes[0]].sum() - mass)[:, None]
+    own = quotient(sums[0], np.sqrt(sums[1]), otherwise=0.0)
+    error = np.sqrt(sums[1] * others**2 + np.abs(rest[1]) * m**2)
+    more = quotient(sums[0] * others - rest[0] * m, error, otherwise=0.0)
     away = np.minimum(np.abs(own), np.abs(more)) * (own * more > 0) * (count >= min_rows)[:, None]
     first = np.argsort(-away, axis=None, kind="stable")[:_TRIED]
     found = zip(*(v.tolist() for v in np.unravel_index(first, away.shape)), strict=True)

@@ -315,9 +315,8 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
         p = max(slice_tests.tested(of, [where], outside, part)[0][0] for part in parts)
         p *= sample.data.n_classes
         if p * len(found.slices) <= WITHIN:
-            again = how | {"columns": (), "only": where}
-            one = replace(of.view(_measured, **again).slices[0], p_value=p, of_class=name)
-            one = replace(one, adjusted=p * len(found.slices))
+            one = of.view(_measured, **how | {"columns": (), "only": where}).slices[0]
+            one = replace(one, p_value=p, adjusted=p * len(found.slices), of_class=name)
             one = _outside(sample, one, found.off, how)
             return _of_other_classes(sample, _with(found, one, WITHIN, how), how)
     return found
