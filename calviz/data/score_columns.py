@@ -195,11 +195,12 @@ def named_by_labels(
     rows: Counter[str] = Counter()
     for value, count in often:
         rows[class_key(value)] += count * (spelled[class_key(value)] in known)
-    # Beside two classes, few rows may have a label that is none.
-    pairs = [{spelled[key] for key in pair} for pair in column_names.pairs_of(+rows)]
+    # Beside the classes, few rows may have a label that is none.
+    fewer = (column_names.most(+rows, k) for k in range(len(known) - 1, 2, -1))
+    some = [*filter(None, fewer), *column_names.pairs_of(+rows)][:_MOST_CANDIDATES]
     blocks: list[ClassBlock] = []
     least = 1 if len(view.table[label].head) == 1 else 2
-    for classes in (levels, known, *pairs[:_MOST_CANDIDATES]):
+    for classes in (levels, known, *({spelled[key] for key in keys} for keys in some)):
         blocks = blocks or column_names.blocks_named_by(classes, names, least)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]

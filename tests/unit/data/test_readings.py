@@ -416,6 +416,24 @@ def test_a_column_in_percent_beside_a_score_may_be_a_model_where_the_event_is_as
     assert len(loaded(columns | {"Ergebnis": y}).models) == 1
 
 
+@pytest.mark.parametrize("form", ["moderation_v3.{}", "P({}) new", "v3:{}"])
+def test_two_models_stay_two_where_few_rows_have_a_label_that_is_no_class(form: str) -> None:
+    rng, classes = np.random.default_rng(5), ["ok", "spam", "hate", "adult"]
+    p = rng.dirichlet([2, 1, 1, 1], 600)
+    label = np.array(classes)[(p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1).clip(0, 3)]
+    label = label.astype(object)
+    label[::97] = "escalated"
+    columns = {form.format(k): p[:, i].round(3) for i, k in enumerate(classes)}
+    other = form.replace("v3", "v2").replace("new", "old")
+    flat = (p**0.7 / (p**0.7).sum(axis=1, keepdims=True)).round(3)
+    columns |= {other.format(k): flat[:, i] for i, k in enumerate(classes)}
+    (found,) = _answered(columns | {"label": label})
+    assert len(found.models) == 2
+    for data, block in zip(found.models.values(), (p, flat), strict=True):
+        order = [data.class_names.index(k) for k in classes]
+        np.testing.assert_allclose(data.probs[:, order], block[label != "escalated"], atol=2e-3)
+
+
 @pytest.mark.parametrize("labelled", [True, False])
 def test_a_type_that_scores_are_surer_of_is_no_label_at_first(labelled: bool) -> None:
     rng = np.random.default_rng(3)
