@@ -38,7 +38,7 @@ def methods(chosen: Settings) -> None:
             return
         with actions:
             size, n = session.cells(choice.fit_rows.data), len(choice.plan.methods)
-            waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one: about {counted(max(1, round(size / 1e6)), 'minute')} for {size:,} values (rows x classes)."
+            waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one. It can be stopped."
             work = LongWork(
                 PLACE,
                 choice.key,

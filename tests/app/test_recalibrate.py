@@ -76,7 +76,7 @@ def test_a_small_file_is_compared_without_a_click(monkeypatch):
     assert not app.session_state["calviz.jobs"]["recalibrate"]
     assert not app.button(key="calviz.compare").disabled
     # Until then the page says what a click does, and shows what the simplest map does.
-    assert re.search(r"Fits \d+ methods, .* about 1 minute for ", text_of(app))
+    assert re.search(r"Fits \d+ methods, .* advises one\. It can be stopped\.", text_of(app))
     assert "would take the ECE of the " in text_of(app)
     assert any("before" in table.value for table in app.dataframe)
 
