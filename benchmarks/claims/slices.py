@@ -1361,17 +1361,19 @@ def of_wards(
     n: int = 6_000,
     classes: int = 4,
     clusters: int = 0,
+    across: bool = False,
     noise: float = 0.0,
     **off: float,
 ) -> tuple[Sample, FloatArray]:
-    """Patients of 4 regions, and the gap of class 1 in each row.
+    """Patients of 4 regions, and the gap of class 1 in each row; a cluster is in one region, or `across` all.
 
     The logit of class 1 is too low in region 0 (`region`) or everywhere (`everywhere`), or all logits of region 0, or of all rows, are
     multiplied by 1 + `sure`, or 1 + `all_sure`, or of ward 0 by 1 + `ward`. In region 0 the logit of class 1 is higher by `more`, rightly.
     """
     true = rng.normal(0, 1.2, (n, classes))
     site = rng.integers(0, clusters, n) if clusters else None
-    region = rng.integers(0, 4, n) if site is None else rng.integers(0, 4, clusters)[site]
+    alone = site is None or across
+    region = rng.integers(0, 4, n) if alone else rng.integers(0, 4, clusters)[site]
     true[:, 1] += off.get("more", 0.0) * (region == 0)
     p = softmax(true, axis=1)
     # Rows of a cluster share a part of what decides their labels.
@@ -1410,6 +1412,11 @@ OF_WARDS: dict[str, dict[str, Any]] = {
     "12,000 rows of 8 classes": {"n": 12_000, "classes": 8},
     "6,000 rows of 4 classes, weights": {"noise": 0.7},
     "6,000 rows of 4 classes in 300 clusters": {"clusters": 300},
+    "8,000 rows of 4 classes, of 2,500 users in all regions": {
+        "n": 8_000,
+        "clusters": 2_500,
+        "across": True,
+    },
 }
 for case, how in OF_WARDS.items():
 
@@ -1447,6 +1454,10 @@ for case, how in OF_WARDS.items():
     def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
         sample, _ = of_wards(rng, region=1.5, ward=0.5, **how)
         return (("ward", "0"),) in [s.where for s in usual_slices(sample).named]
+
+    @simulation("class-in-a-slice", "the class named, a logit 1 too low in a region, beside a ward that is too sure", case, at_least=0.8)  # fmt: skip
+    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
+        return class_named(of_wards(rng, region=1.0, ward=0.5, **how)[0]) == (REGION, "1")
 
     @simulation("class-in-a-slice", "another class or slice named there", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:

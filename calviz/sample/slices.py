@@ -282,7 +282,7 @@ def judging(sample: Sample, of_class: str) -> Sample:
     "class-in-a-slice",
     says="Off where region = East: 'ICU' about 9.1 points too low",
     chosen="the class that is furthest off in the first slice where one is off more surely than the slice itself; and of all slices outside those that are off",
-    adjusted="in slices that are off Bonferroni over all classes, and against the other rows too; elsewhere over all classes and slices at 0.1 %, and against other rows with about the same probability",
+    adjusted="against other rows with about the same probability, too; in slices that are off Bonferroni over all classes, elsewhere over all classes and slices at 0.1 %",
 )
 def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where the probability of one class is off in a slice, and otherwise than in the other rows, more surely than the slice itself: with that in its place."""
@@ -292,15 +292,12 @@ def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
         bases.setdefault(tuple(part for part in one.where if part[0] != PREDICTED), one)
     for where, one in [item for item in bases.items() if item[0]][:_MOST_NAMED]:
         name = class_gaps.furthest_off(sample.view(_part, where=where, inside=True))
-        of, again = judging(sample, name), how | {"columns": (), "only": where}
-        both = [of.view(_measured, **again | {"against": a}).slices for a in get_args(Against)]
-        least = max((s for some in both for s in some), key=lambda s: s.p_value, default=one)
-        p = data.n_classes * least.p_value
+        whole = _of_class(sample, name, where, np.ones(data.n, bool), how)
         # Of many rows, both p-values may be 0.
-        if all(both) and (p, -both[0][0].least_error) < (one.p_value, -one.least_error):
-            whole = replace(both[0][0], p_value=p, difference=least.difference, of_class=name)
-            whole = replace(whole, adjusted=min(one.adjusted, p * len(found.slices)))
-            return _with(found, whole, found.rate, how)
+        surer = whole and (whole.p_value, -whole.least_error) < (one.p_value, -one.least_error)
+        if whole and surer:
+            adjusted = min(one.adjusted, whole.p_value * len(found.slices))
+            return _with(found, replace(whole, adjusted=adjusted), found.rate, how)
     return found
 
 
@@ -308,18 +305,34 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
     """With the classes whose probability is off in a slice, outside those that are off, and otherwise than in other rows with about the same one."""
     columns = tuple(name for name in how["columns"] if name != PREDICTED)
     factors, _ = predictions.sliced_columns(sample.data, columns, how["min_rows"])
-    outside = rows_outside(sample.data, [s.where for s in found.off])
+    # Those that are off without the first, but predicted classes, which lie across all slices.
+    off, left = list[Slice](), [s for s in found.off if s.where[0][0] != PREDICTED or s.where[1:]]
+    outside = np.ones(sample.data.n, bool)
+    while left and len(off) < _MOST_BESIDE:
+        off.append(left[0])
+        outside &= rows_outside(sample.data, [left[0].where])
+        left = _left(sample, found, left[1:], outside)
     for where, name in class_gaps.furthest_within(sample, factors, outside, how["min_rows"]):
-        of = judging(sample, name)
-        parts = None, slice_tests.alike(of)
-        p = max(slice_tests.tested(of, [where], outside, part)[0][0] for part in parts)
-        p *= sample.data.n_classes
-        if p * len(found.slices) <= WITHIN:
-            one = of.view(_measured, **how | {"columns": (), "only": where}).slices[0]
-            one = replace(one, p_value=p, adjusted=p * len(found.slices), of_class=name)
-            one = _outside(sample, one, found.off, how)
+        one = _of_class(sample, name, where, outside, how)
+        if one and one.p_value * len(found.slices) <= WITHIN:
+            one = replace(one, adjusted=one.p_value * len(found.slices))
+            one = _outside(sample, one, off, how)
             return _of_other_classes(sample, _with(found, one, WITHIN, how), how)
     return found
+
+
+def _of_class(
+    sample: Sample, name: str, where: Where, outside: BoolArray, how: dict[str, Any]
+) -> Slice | None:
+    """A slice of one class, whose probability is tested on the rows `outside` against a calibrated model's, and that of other rows with about the same; None of too few rows."""
+    of = judging(sample, name)
+    slices = of.view(_measured, **how | {"columns": (), "only": where}).slices
+    parts = None, slice_tests.alike(of)
+    (_, gap), _ = tests = [slice_tests.tested(of, [where], outside, part)[0] for part in parts]
+    p, difference = max(tests)
+    p = p * sample.data.n_classes if gap * difference > 0 else 1.0
+    made = (replace(s, p_value=p, difference=difference, of_class=name) for s in slices)
+    return next(made, None)
 
 
 def _with(found: Slices, one: Slice, rate: float, how: dict[str, Any]) -> Slices:

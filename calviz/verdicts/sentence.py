@@ -228,7 +228,7 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         if state and verdict.changed:
             return f"Off{in_many} most{surely} {where}. {told}, but {state.dated}.", state.dated
         is_right = verdict.direction == "calibrated"
-        if not (more or verdict.classes_off):
+        if not (more or verdict.direction == "off"):
             return f"Off {where}. {verdict.sentence}" * is_right, ""
         elsewhere = evaluation.NOT_OFF if is_right else elsewhere
         return f"Off{in_many} most{surely} {where}. {verdict.sentence}", elsewhere
