@@ -1455,9 +1455,15 @@ for case, how in OF_WARDS.items():
         sample, _ = of_wards(rng, region=1.5, ward=0.5, **how)
         return (("ward", "0"),) in [s.where for s in usual_slices(sample).named]
 
-    @simulation("class-in-a-slice", "the class named, a logit 1 too low in a region, beside a ward that is too sure", case, at_least=0.8)  # fmt: skip
-    def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:
-        return class_named(of_wards(rng, region=1.0, ward=0.5, **how)[0]) == (REGION, "1")
+    for off, what in (
+        ({"ward": 0.5}, "beside a ward that is too sure"),
+        ({"all_sure": 0.4}, "where all rows are too sure"),
+        ({"everywhere": 1.0}, "a logit lower than elsewhere, where it is too low, too"),
+    ):
+
+        @simulation("class-in-a-slice", f"the class named, 1 too low in a region, {what}", case, at_least=0.5)  # fmt: skip
+        def _(rng: np.random.Generator, how: dict[str, Any] = how | off) -> bool:
+            return class_named(of_wards(rng, region=1.0, **how)[0]) == (REGION, "1")
 
     @simulation("class-in-a-slice", "another class or slice named there", case, at_most=0.05)
     def _(rng: np.random.Generator, how: dict[str, Any] = how) -> bool:

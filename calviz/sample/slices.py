@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, get_args
 
 import numpy as np
@@ -286,18 +286,20 @@ def judging(sample: Sample, of_class: str) -> Sample:
 )
 def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     """Where the probability of one class is off in a slice, and otherwise than in the other rows, more surely than the slice itself: with that in its place."""
-    data, bases = sample.data, dict[Where, Slice]()
+    every, bases = np.ones(sample.data.n, bool), dict[Where, Slice]()
     for one in found.off:
         # The most surely off of those of one predicted class and of all.
         bases.setdefault(tuple(part for part in one.where if part[0] != PREDICTED), one)
     for where, one in [item for item in bases.items() if item[0]][:_MOST_NAMED]:
         name = class_gaps.furthest_off(sample.view(_part, where=where, inside=True))
-        whole = _of_class(sample, name, where, np.ones(data.n, bool), how)
+        whole = _of_class(sample, name, where, every, how)
+        alone = slice_tests.tested(sample, [one.where], every, sample.view(slice_tests.alike))[0][0]
+        own = max(one.p_value, alone), -one.least_error
         # Of many rows, both p-values may be 0.
-        surer = whole and (whole.p_value, -whole.least_error) < (one.p_value, -one.least_error)
-        if whole and surer:
-            adjusted = min(one.adjusted, whole.p_value * len(found.slices))
-            return _with(found, replace(whole, adjusted=adjusted), found.rate, how)
+        if whole and (whole.p_value, -whole.least_error) < own:
+            whole = replace(whole, adjusted=whole.p_value * len(found.slices))
+            if whole.adjusted <= found.rate:
+                return _with(found, whole, found.rate, how)
     return found
 
 
@@ -305,19 +307,22 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
     """With the classes whose probability is off in a slice, outside those that are off, and otherwise than in other rows with about the same one."""
     columns = tuple(name for name in how["columns"] if name != PREDICTED)
     factors, _ = predictions.sliced_columns(sample.data, columns, how["min_rows"])
-    # Those that are off without the first, but predicted classes, which lie across all slices.
+    # Those that are off otherwise than the other rows, but predicted classes, which lie across all slices.
     off, left = list[Slice](), [s for s in found.off if s.where[0][0] != PREDICTED or s.where[1:]]
-    outside = np.ones(sample.data.n, bool)
-    while left and len(off) < _MOST_BESIDE:
-        off.append(left[0])
-        outside &= rows_outside(sample.data, [left[0].where])
-        left = _left(sample, found, left[1:], outside)
+    outside, alike = np.ones(sample.data.n, bool), sample.view(slice_tests.alike)
+    while left:
+        left = left[:_MOST_BESIDE]
+        tests = slice_tests.tested(sample, [s.where for s in left], outside, alike)
+        differ = (s for s, (p, _) in zip(left, tests, strict=True) if s.of_class or p <= found.rate)
+        off += (first := [*islice(differ, 1)])
+        outside &= rows_outside(sample.data, [s.where for s in first])
+        left = _left(sample, found, [s for s in left if s not in off], outside) if first else []
     for where, name in class_gaps.furthest_within(sample, factors, outside, how["min_rows"]):
-        one = _of_class(sample, name, where, outside, how)
-        if one and one.p_value * len(found.slices) <= WITHIN:
-            one = replace(one, adjusted=one.p_value * len(found.slices))
-            one = _outside(sample, one, off, how)
-            return _of_other_classes(sample, _with(found, one, WITHIN, how), how)
+        part = _of_class(sample, name, where, outside, how)
+        if part and part.p_value * len(found.slices) <= WITHIN:
+            part = replace(part, adjusted=part.p_value * len(found.slices))
+            part = _outside(sample, part, off, how)
+            return _of_other_classes(sample, _with(found, part, WITHIN, how), how)
     return found
 
 
@@ -327,7 +332,7 @@ def _of_class(
     """A slice of one class, whose probability is tested on the rows `outside` against a calibrated model's, and that of other rows with about the same; None of too few rows."""
     of = judging(sample, name)
     slices = of.view(_measured, **how | {"columns": (), "only": where}).slices
-    parts = None, slice_tests.alike(of)
+    parts = None, of.view(slice_tests.alike)
     (_, gap), _ = tests = [slice_tests.tested(of, [where], outside, part)[0] for part in parts]
     p, difference = max(tests)
     p = p * sample.data.n_classes if gap * difference > 0 else 1.0
@@ -352,7 +357,7 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
     one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
     cell, _ = cells_of(sample.scored.score)
-    part = slice_tests.alike(sample)
+    part = sample.view(slice_tests.alike)
     # One of a class differs, as that is tested with it.
     differ = [s.where for s in found.off if s.of_class]
     outside = rows_outside(sample.data, of_class := (*differ,))
@@ -457,7 +462,7 @@ def _carrying(
     differ = {s.where for s in measured(part, "rest").off}
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         outside = ~np.asarray(rows_where(sample.data, first.where + one.where))
-        alike = slice_tests.alike(judged) if unlike else None
+        alike = judged.view(slice_tests.alike) if unlike else None
         p, gap = slice_tests.tested(judged, [first.where], outside, alike)[0]
         other = part.view(_part, where=one.where, inside=False)
         no_gap = p > _NO_GAP and gap / one.gap < _SHARE and other.data.n >= how["min_rows"]
