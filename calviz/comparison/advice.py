@@ -461,7 +461,13 @@ def still_off_words(
         if one is not None and one.p_value <= found.rate / len(named):
             # What is named on more rows may not be off on these before the map.
             stay = "stay" if was is not None and was.p_value <= found.rate else "are then"
-            gap = one.gap - (first.gap - first.expected)
+            # The verdict after the map has it with its own number.
+            told = (
+                s.expected
+                for s in then.named
+                if (s.where, s.of_class) == (first.where, first.of_class)
+            )
+            gap = next(told, one.gap - (first.gap - first.expected))
             add(replace(first, without=()), one.p_value, gap, stay)
     for s in then.named if most is None else ():
         said = [*(where for *_, where in left), *[but] * bool(but)]

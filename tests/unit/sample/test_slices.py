@@ -997,6 +997,9 @@ def test_a_class_that_a_map_leaves_off_in_a_group_is_told():
     half = whole.data.take(np.arange(3_000))
     told = still_off_words(half, half, usual_slices(whole).named, None)
     assert told.startswith("Where region = 0, scores of '1' stay off: ")
+    # The verdict after the map gives the same number.
+    size = float(re.search(r"about ([\d.]+) points", told)[1])
+    assert size == pytest.approx(-100 * usual_slices(Sample.of(half)).named[0].expected, abs=0.05)
 
 
 def test_the_largest_move_of_rows_that_were_not_off_is_told():
@@ -1084,6 +1087,28 @@ def test_a_ward_stays_off_beside_a_class_of_a_region_that_is_named_first():
     found = usual_slices(sample)
     assert {s.where for s in found.named} == {REGION, (("ward", "0"),)}
     assert not found.rest
+
+
+#: 2,500 users, each with rows in all regions and wards.
+USERS = {"n": 8_000, "clusters": 2_500, "across": True}
+
+
+@pytest.mark.parametrize("how", [{}, USERS])
+@pytest.mark.parametrize("off", [{"ward": 0.5}, {"all_sure": 0.4}, {"everywhere": 1.0}])
+def test_a_class_is_named_in_its_region_whatever_else_is_off(how, off):
+    sample, _ = of_wards(np.random.default_rng([7, 3]), region=1.0, **off, **how)
+    found = usual_slices(sample)
+    named = {s.where: s.of_class for s in found.named}
+    assert named[REGION] == "1"
+    # A ward is named beside it; all rows are not.
+    assert named.get((("ward", "0"),)) == ("" if "ward" in off else None)
+    assert bool(found.rest) == ("ward" not in off)
+
+
+@pytest.mark.parametrize("off", [{"all_sure": 0.4, "more": 1.5}, {"sure": 0.5}, {}])
+def test_no_class_is_named_for_users_in_several_regions_where_none_is_off_by_itself(off):
+    found = usual_slices(of_wards(np.random.default_rng([7, 3]), **off, **USERS)[0])
+    assert not [s for s in found.off if s.of_class]
 
 
 @pytest.mark.parametrize("how", [{}, {"noise": 0.7}, {"clusters": 4_000}])
