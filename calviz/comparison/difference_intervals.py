@@ -172,6 +172,9 @@ def difference(first: Spread, second: Spread, z: float) -> Interval:
     z : float
         1.96 for 95 %; a larger value widens the central range in proportion.
     """
+    if first.value == second.value and np.array_equal(first.off, second.off):
+        # The same gaps in every resample: a set beside itself.
+        return Interval(0.0, 0.0)
     alone = max(z, ALONE)
     possible = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (first, second)]
     for s, populations in zip((first, second), possible, strict=True):

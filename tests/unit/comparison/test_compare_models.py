@@ -259,6 +259,14 @@ def test_ranks_by_what_is_beyond_noise(comparison):
         assert sum(m.best_share[key] for m in comparison) == pytest.approx(1)
 
 
+def test_a_model_beside_itself_differs_by_nothing(models):
+    again = compare_models([models[0], replace(models[0], name="again")], KEYS, resamples=400)
+    for key in KEYS:
+        assert again.difference(key, "true", "again") == Difference(
+            0.0, Interval(0.0, 0.0), "tied", Interval(0.0, 0.0)
+        )
+
+
 def test_ranks_of_a_case_done_by_hand():
     # c < b < a, where only c and a are told apart: b is tied with both, c is first alone with b.
     value = {"a": 0.3, "b": 0.2, "c": 0.1}
