@@ -153,9 +153,15 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     even = [key for key in near if key in comparison.tied.get("ece", near)] or near
     sample = Sample.of(data, reduction=comparison.reduction)
     state = sample.once(watched)
-    # Where the verdict names a slice, a change counts if its day is well known.
     leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
-    change = state.found if state is not None and (leads or state.is_dated) else None
+    change = state.found if state is not None else None
+    # Where the verdict names a slice, a change counts if its day is well known, or if it is in another one that is named.
+    if (
+        state
+        and change
+        and not (leads or state.is_dated or change.where in [s.where for s in comparison.off])
+    ):
+        change = None
     ended = change is not None and bool(change.days[1])
     caveat = (change_words(sample),) if change else ()
     rest = [

@@ -146,7 +146,7 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         found = found if how["pairs"] else _of_other_classes(sample, found, how)
     if not found.off or found.against == "rest":
         return found
-    found = _told_apart(sample, found)
+    found = _told_apart(sample, found, changed)
     if found.rest:
         named = sorted(found.slices, key=lambda s: s not in found.named)
         found = replace(found, slices=tuple(named))
@@ -181,7 +181,9 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
 
     named, left, outside = list[Slice](), list(found.off), np.ones(sample.data.n, bool)
     while left and len(named) < _MOST_BESIDE:
-        one = left[0]
+        one = next(
+            (s for s in left if s.where in changed[:1] and {*s.where} < {*left[0].where}), left[0]
+        )
         pairs = (s for s in left if {*one.where} < {*s.where} and not (s.of_score or one.of_class))
         one = next((s for s in pairs if carries(s, one)), one)
         if named and len(one.where) == 1 and not how["pairs"]:
@@ -349,7 +351,7 @@ def _with(found: Slices, one: Slice, rate: float, how: dict[str, Any]) -> Slices
     return replace(found, slices=tuple(sorted(some, key=lambda s: s.p_value)))
 
 
-def _told_apart(sample: Sample, found: Slices) -> Slices:
+def _told_apart(sample: Sample, found: Slices, changed: Sequence[Where]) -> Slices:
     """Find the slices that differ from the other rows with about the same scores, and in which way the rest is off.
 
     The one that differs most surely is taken out, and the others that may differ are tested again, until none is left. Of those about
@@ -402,6 +404,14 @@ def _told_apart(sample: Sample, found: Slices) -> Slices:
             return replace(found, differ=(*differ, first))
         if not differ:
             return found
+    # The slice that changed over time differs from the other rows by that.
+    later = [s.where for s in found.off if s.where in changed[:1] and differ]
+    if (
+        rest
+        and later
+        and not way_of_rows(sample, outside & rows_outside(sample.data, later), cell, found.rate)
+    ):
+        return replace(found, differ=(*differ, *later))
     if rest and len(differ) > 1 and outside.mean() < 0.45:
         # The slices differ from one another; not at a half, which balanced columns make.
         return found

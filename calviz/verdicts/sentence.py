@@ -18,6 +18,7 @@ from calviz.sample.sample import (
     event_sums,
     rate_if_rare,
     rows_where,
+    where_words,
 )
 from calviz.sample.slice_results import Slice, Slices
 from calviz.sample.slices import usual_slices
@@ -212,6 +213,9 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
         return "", ""
     evidence, more = rest.once(joint_tests.collect_evidence), len(slices.named) - 1
     where, others = f"where {': '.join(slices.furthest)}", f"the other {_all_rows(rest)}"
+    # The headline of a change names it by itself.
+    if slices.changed in [where_words(s.where) for s in slices.named[1:]]:
+        where += f"; {slices.change}"
     in_many, surely = f" in {more + 1:,} slices," * bool(more), " clearly" * bool(more)
     describe = _off if evidence.beyond_noise or slices.rest else nothing_found
     classes = _by_classes(evidence, rest)

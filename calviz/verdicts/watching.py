@@ -600,6 +600,16 @@ def changed_of_those_off(sample: Sample, rate: float) -> list[tuple[float, float
     return sorted((p, level, where) for p, where in tested if p <= level)
 
 
+def _way_of_others(sample: Sample, where: Where) -> str:
+    """How the rows outside a slice that changed are off: where most surely, or all together; "" if neither is found."""
+    if (off := slices.usual_slices(sample)) is None:
+        return ""
+    others = [s for s in off.named if not {*where} <= {*s.where}]
+    if off.apart and others:
+        return f"off where {off.place(others[0])[0]}"
+    return off.rest if {*where} in ({*s.where} for s in off.named) else ""
+
+
 @claim(
     "change-in-a-slice",
     says="Since about ... lang = tr: 6.3 points too high; other rows: no change found; or, if these are off, too: others: too high by 0.6 points",
@@ -632,8 +642,7 @@ def _change_in_a_slice(sample: Sample) -> SliceChange | None:
             less, far = p_values.selected(z - least)
             gap = seen - math.copysign(min(less * abs(error), abs(seen)), seen)
             reach = seen + far * error, seen - ndtri(ALPHA / 2) * error
-            named = slices.usual_slices(sample)
-            way = named.rest if named and {*where} in ({*s.where} for s in named.named) else ""
+            way = _way_of_others(sample, where)
             alone = change._replace(less=0.0, where=where)
             return SliceChange(where, int(off.sum()), gap, seen, reach, alone, _change(rest), way)
     return None

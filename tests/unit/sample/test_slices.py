@@ -945,10 +945,13 @@ def test_where_a_slice_stays_off_after_a_map_is_said():
         return replace(before, probs=np.stack([1 - moved, moved], axis=1))
 
     half, whole = (expit(np.log(p / (1 - p)) + by * inside) for by in (0.5, 1.0))
-    low = 100 * (before.labels - half)[inside].mean()
+    # The number is that of the verdict on the rows after the map.
+    (one,) = usual_slices(Sample(after(half), "positive")).named
     assert still_off_words(before, after(half)) == (
-        f"Where region = 0, scores stay off: about {low:.1f} points too low."
+        f"Where region = 0, scores stay off: about {-100 * one.expected:.1f} points too low."
     )
+    low = (before.labels - half)[inside].mean()
+    assert -one.expected == pytest.approx(low, abs=0.002)
     assert still_off_words(before, after(whole)) == still_off_words(None, None) == ""
     fine = one_region(np.random.default_rng(9)).data
     assert still_off_words(fine, fine) == ""
@@ -968,9 +971,12 @@ def test_a_slice_that_a_map_takes_off_is_said_beside_what_stays_off():
     # A map that corrects half of the fault, and moves a region that was right.
     moved = expit(np.log(p / (1 - p)) + 0.5 * inside + 1.2 * other)
     after = replace(before, probs=np.stack([1 - moved, moved], axis=1))
-    low = f"{100 * (before.labels - moved)[inside].mean():.1f}"
-    stays = f"Where region = 0, scores stay off: about {low} points too low."
-    assert still_off_words(before, after) == stays
+    low = 100 * (before.labels - moved)[inside].mean()
+    stays = still_off_words(before, after)
+    size = re.fullmatch(
+        r"Where region = 0, scores stay off: about ([\d.]+) points too low\.", stays
+    )
+    assert float(size[1]) == pytest.approx(low, abs=0.2)
     said = still_off_words(before, after, most=None)
     taken = re.search(
         r"Where region = 1, scores are then off: about ([\d.]+) points too high\.", said
