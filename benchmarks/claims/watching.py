@@ -551,9 +551,21 @@ def by_site(rng, **how):
 
 
 def of_sites(
-    rng, *, n=8_000, all_rows=None, one=None, base=0.0, columns=1, site=5, moving=0.0, **rows
+    rng,
+    *,
+    n=8_000,
+    all_rows=None,
+    one=None,
+    base=0.0,
+    columns=1,
+    site=5,
+    moving=0.0,
+    beside=0.0,
+    **rows,
 ):
     """Draw a year whose rows are all stretched and shifted, and those of one site in another way; each as in `year`, (before, since).
+
+    Scores of a value of the second column are `beside` logits too high all the time.
 
     Rows may have weights, whose logarithms are `noise` z + `tie` times the logit, or be in `clusters`, each within so many `days`.
     """
@@ -570,6 +582,9 @@ def of_sites(
         own = year(rng, n, **how, **one)
         day = np.where((inside := groups["site 0"] == 3), own[2], day)
         score, hit = np.where(inside, own[0], score), np.where(inside, own[1], hit)
+    if beside:
+        also = groups["site 1"] == 0
+        score = np.where(also, expit(logit(score) + beside), score)
     if moving:
         # Rows of one site come more and more.
         kept = rng.random(n) < np.where(groups["site 0"] == 3, day / 366, 1.0)
@@ -669,7 +684,31 @@ for case, how in ONE_CHANGES.items():
     if "shifts" in how:
         of_one("the size since lies outside the interval said", lambda found, how: None if found is None else not min(found.ends) <= true_gap(how) <= max(found.ends), at_most=0.08)  # fmt: skip
     of_one("other rows said to change, which do not", lambda found, _: None if found is None else found.elsewhere is not None, at_most=0.05)  # fmt: skip
+    of_one("other rows said to be off, which are not", lambda found, _: None if found is None else found.rest != "", at_most=0.05)  # fmt: skip
 
+
+for case, how in ONE_CHANGES.items():
+
+    def beside(rng, how=how):
+        """What is said of the other rows where a value of another column is off all the time."""
+        found = changes(rng, how, columns=2, beside=0.7)
+        return None if found is None or found.where != (("site 0", "3"),) else found.rest
+
+    for measures, outcome, required in (
+        (
+            "another slice named that is off all the time",
+            "off where site 1 = 0".__eq__,
+            {"at_least": 0.8},
+        ),
+        (
+            "all other rows said to be off, which only it is",
+            lambda rest: "off where" not in rest and rest != "",
+            {"at_most": 0.2},
+        ),
+    ):
+        simulation("change-in-a-slice", measures, f"one site of five: {case}; another column", files=200, **required)(
+            lambda rng, beside=beside, outcome=outcome: None if (rest := beside(rng)) is None else outcome(rest)
+        )  # fmt: skip
 
 for case in ("weights", "3,000 clusters", "200 clusters"):
     simulation(

@@ -1206,3 +1206,29 @@ def test_a_change_is_found_beside_what_returns_every_year():
     )
     assert state.change is not None
     assert state.change.between[0] <= "2019-07-03" <= state.change.between[1]
+
+
+def test_what_is_off_all_the_time_and_what_changed_are_both_named():
+    # One site is off since a day, a value of another column always; all other rows are right.
+    one = {"shifts": (0.0, 0.8)}
+    sample = of_sites(np.random.default_rng([3, 0]), n=15_000, one=one, columns=2, beside=0.7)
+    said = re.fullmatch(
+        r"Off in 2 slices, most clearly where site 1 = 0: about (.+) points too high; site 0 = 3 changed over time; "
+        r"other rows: no miscalibration found",
+        judged(sample).headline,
+    )
+    # Its scores are 0.7 logits too high; those of the other site are right at first.
+    beside = rows_where(sample.data, (("site 1", "0"),)) & ~rows_where(
+        sample.data, (("site 0", "3"),)
+    )
+    score = sample.data.probs[beside, 1]
+    true = 100 * (score - expit(logit(score) - 0.7)).mean()
+    assert float(said[1]) == pytest.approx(true, abs=2.5)
+    headline = watching.watched(sample).headline
+    assert re.fullmatch(
+        r"Since about 2024-07-\d\d site 0 = 3: 1\d\.\d points too high; others: off where site 1 = 0",
+        headline,
+    )
+    found = usual_slices(sample)
+    assert [s.where for s in found.named] == [(("site 1", "0"),), (("site 0", "3"),)]
+    assert not found.rest
