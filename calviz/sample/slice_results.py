@@ -195,13 +195,14 @@ class Slices(Displayed):
         return one.expected if one in self.off else math.nan
 
     def word(self, one: Slice) -> str:
-        """Whether a slice is off: "yes" or since when, `marks` if as others with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
+        """Whether a slice is off: "yes", with ", changed" if it changed over time, or since when, `marks` if as others with such scores are, "within" one that differs, only "by rows of others", "as its class", or ""."""
         if {*one.where} == {*self.dated[0]}:
             return self.dated[1]
         if one.where in self.as_class:
             return "as its class"
         words = "within" if one.where in self.within else self.marks[1]
-        words = "yes" if one in self.named else words
+        if one in self.named:
+            words = "yes" + ", changed" * (where_words(one.where) == self.changed)
         return "by rows of others" if one.where in self.explained else words * (one in self.off)
 
     @cached_property

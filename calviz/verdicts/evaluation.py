@@ -313,7 +313,8 @@ class Verdict(JudgedNumbers):
             return f"Off where {place}; elsewhere {NOT_OFF}"
         if self.elsewhere:
             first = self.sentence.partition(place)
-            return f"{first[0]}{place}{first[2].partition('.')[0]}; other rows: {self.elsewhere}"
+            changed = re.match("(?:; .*? changed over time)?", first[2])
+            return f"{first[0]}{place}{changed and changed[0]}; other rows: {self.elsewhere}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
         means = f"mean score {score}, observed {observed}"
@@ -360,7 +361,7 @@ class Verdict(JudgedNumbers):
             sentence = sentence.replace(f", but {off}.", ".").replace(f", but {off} and ", ", but ")
         if self.named_where:
             sentence = sentence.replace(f", most clearly {': '.join(self.off_in or ())}", "")
-        for said in (head, head.split(";")[0], head.split(": ")[0]):
+        for said in (head, head.rpartition("; ")[0], head.split(": ")[0]):
             if re.match(rf"{re.escape(said)}[.:] ?", sentence):
                 return words.capitalised(sentence[len(said) :].lstrip(".: "))
         size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)(.*)", sentence)
