@@ -96,8 +96,7 @@ def _draw_advice(
         of_slice = recalibrate_comparison.slice_words(outcome, chosen)
         lead = "" if first else capitalised(f"{headline.removeprefix('Advice: ')}.")
         said = " ".join(filter(None, (of_slice, lead, decided, brought)))
-        st.markdown(md(keep_units_together(said), 1_000))
-        st.markdown(_listed(cautions))
+        st.markdown(f"{md(keep_units_together(said), 1_000)}\n\n{_listed(cautions)}")
         return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)
 
 

@@ -20,8 +20,7 @@ from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, Where, rows_where, where_words
 from calviz.sample.slice_results import Slice
-from calviz.sample.slice_tests import gap_interval
-from calviz.sample.slices import judging, usual_slices
+from calviz.sample.slices import gap_of_rows, judging, usual_slices
 from calviz.verdicts.watching import watched
 
 
@@ -571,9 +570,8 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, float]:
         return "", 0.0
     both = (Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after))
     parts = [judging(some, comparison.off_class) for some in both]
-    old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
-    ends_of_gap = gap_interval(parts[1], np.arange(parts[1].scored.n)) or ()
-    within = f" (95 % CI {' to '.join(map(words.signed_points, ends_of_gap))})" * bool(ends_of_gap)
+    (old, _), (new, around) = map(gap_of_rows, parts)
+    within = f" (95 % CI {' to '.join(map(words.signed_points, around))})" if around else ""
     ends = [(float(s.scored.score.min()), float(s.scored.score.max())) for s in parts]
     decimals = words.decimals_for(*(high - low for low, high in ends), least=2)
     was, then = (" to ".join(words.decimal(end, decimals) for end in pair) for pair in ends)

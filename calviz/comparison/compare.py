@@ -484,7 +484,7 @@ class _Judging:
                 place = f"Where {where_words(verdict.named_where)}, scores"
                 alone = verdict.slices_off == 1 and not verdict.beyond_noise
                 said = alone and any(place in caution for caution in given.cautions)
-                cautions = given.cautions if said else (*given.cautions, left)
+                cautions = (*given.cautions, *[left] * (not said))
                 given = replace(given, reasons=reasons, cautions=cautions)
         return given
 

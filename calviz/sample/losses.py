@@ -616,12 +616,13 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     if losses is not None:
         loss_sum = float(w @ losses[part])
         loss, loss_share = loss_sum / mass, loss_sum / max(float(weights_of_all @ losses), 1e-300)
+    ends = slice_tests.gap_interval(sample, part)
     return PartNumbers(
         rows=count,
         share=mass / float(weights_of_all.sum()),
         score=mean,
         observed=observed,
-        interval=slice_tests.gap_interval(sample, part),
+        interval=ends and Interval(*ends),
         misses=misses,
         log_loss=loss,
         loss_share=loss_share,

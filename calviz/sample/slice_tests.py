@@ -12,7 +12,6 @@ from scipy.special import chdtrc, logit, ndtri, stdtr, stdtrit
 
 from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
-from calviz.core.entry_specs import Interval
 from calviz.core.events import BinaryEvents, cells_of
 from calviz.core.p_values import LARGE, above, clopper_pearson, max_t, tails_of_hits
 from calviz.sample import error_bars
@@ -190,13 +189,12 @@ def intervals(
     return low, high
 
 
-def gap_interval(sample: Sample, part: IntArray) -> Interval | None:
+def gap_interval(sample: Sample, part: IntArray) -> tuple[float, float] | None:
     """The interval of the gap of some rows, as slices have it; None of few clusters."""
     inside = np.bincount(part, minlength=sample.scored.n).astype(np.intp)
     sums = slice_sums(sample.scored, inside, 2, sample.row_draws.cluster, sample.weights)
     low, high = intervals(sums)
-    few = np.isnan(counts_as(sums)[1])
-    return None if few else Interval(float(low[1]), float(high[1]))
+    return None if np.isnan(counts_as(sums)[1]) else (float(low[1]), float(high[1]))
 
 
 def p_against_calibrated(
