@@ -107,15 +107,12 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str, 
     calm = [n for n, r in both.items() if r.noise_floor and r.value <= r.noise_floor.q95]
     noise = ", both" if len(calm) == 2 else "".join(calm)
     if then == written.value:
-        way, noise = f"leave the {ece} at {then} points", noise and ","
+        way, noise = f"would leave the {ece} at {then} points", "," * (", the second" in calm)
     elif after.value > before.value:
-        way = f"not lower the {ece}: {written.value} points before, {then} after"
-        what += " alone"
+        way = f"alone would not lower the {ece}: {written.value} points before, {then} after"
     else:
-        way = f"take the {ece} from {written.value} to {then} points"
-    return (
-        f"{label}{what} would {way}{noise and f'{noise} within the noise of a calibrated model'}."
-    )
+        way = f"would take the {ece} from {written.value} to {then} points"
+    return f"{label}{what} {way}{noise and f'{noise} within the noise of a calibrated model'}."
 
 
 def advice_words(
