@@ -190,7 +190,7 @@ def intervals(
 
 
 def gap_interval(sample: Sample, part: IntArray) -> tuple[float, float] | None:
-    """The interval of the gap of some rows, as slices have it; None of few clusters."""
+    """The interval of the gap of the rows with these numbers, shape (m,), as slices have it; None of few clusters."""
     inside = np.bincount(part, minlength=sample.scored.n).astype(np.intp)
     sums = slice_sums(sample.scored, inside, 2, sample.row_draws.cluster, sample.weights)
     low, high = intervals(sums)
