@@ -82,12 +82,12 @@ def _draw_advice(
             first = advice.is_of_slice or not changed
             heading = "What to take" if first else "Not advised: a map of all days"
             title.subheader(heading, anchor=False, width="content")
-            brought = advice_words(comparison, advice, chosen.sample.ece_key)
-            decided, *others = advice.reasons
-            reasons = [r for r in others if r not in advice.cautions]
+            brought, *cautions = advice_words(comparison, advice, chosen.sample.ece_key) or ("",)
+            # What decided is a detail beside what the map does.
+            decided = "" if brought and not advice.caveat else advice.reasons[0]
+            reasons = [r for r in advice.reasons if r not in (decided, *cautions)]
             with st.popover("Details", type="tertiary"):
-                details = (f"- {md(keep_units_together(r), 1_000)}" for r in reasons)
-                st.markdown("\n".join(details))
+                st.markdown(_listed(reasons))
         headline = advice.headline.rstrip(".")
         if first:
             say(headline)
@@ -96,8 +96,12 @@ def _draw_advice(
         of_slice = recalibrate_comparison.slice_words(outcome, chosen)
         lead = "" if first else capitalised(f"{headline.removeprefix('Advice: ')}.")
         said = " ".join(filter(None, (of_slice, lead, decided, brought)))
-        st.markdown(md(keep_units_together(said), 1_000))
+        st.markdown(f"{md(keep_units_together(said), 1_000)}\n\n{_listed(cautions)}")
         return recalibrate_comparison.draw_downloads(outcome, advice.method, chosen, primary=first)
+
+
+def _listed(sentences: list[str]) -> str:
+    return "\n".join(f"- {md(keep_units_together(s), 1_000)}" for s in sentences)
 
 
 def _draw_results(outcome: ComparisonOutcome, method: str, chosen: Settings) -> None:

@@ -66,7 +66,7 @@ def draw_bar(page: str) -> None:
         if phone and not chosen.where:  # which the head names
             usual = chosen.reduction == Reduction.default(chosen.whole)
             words = chosen.rows_words if usual else chosen.words
-            st.caption(f"{words} · {chosen.bins_words}")
+            st.caption(f"{words} · {chosen.sample.bins_words}")
 
 
 def draw_foot() -> None:

@@ -123,12 +123,6 @@ def _found(cells: CutoffCounts) -> str:
     return text if right != right else f"{text}; {percent(right)} of those acted on are positive"
 
 
-def chosen_cutoff() -> float | None:
-    """Return the cutoff that was chosen in this session; None if none was."""
-    value = st.session_state.get(CUTOFF_KEY)
-    return value if isinstance(value, float) else None
-
-
 def _say_bad_link(first: float) -> None:
     """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
     in_link = st.query_params.get(CUTOFF_KEY)
@@ -380,12 +374,6 @@ def choose_grades(data: Dataset) -> str | None:
         width=380,
         persist_state="session",
     )
-
-
-def chosen_grade_column() -> str | None:
-    """Return the column that was chosen in this session; None if none was."""
-    column = st.session_state.get(GRADES_KEY)
-    return column if isinstance(column, str) else None
 
 
 def _grades_table(tested: Grades) -> None:

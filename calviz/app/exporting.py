@@ -144,7 +144,7 @@ def results_of_pages(settings: Settings) -> PageResults:
     chosen = models_compared.usual_models(entry)
     with suppress(CalvizError):  # models of other rows: the page Compare models says why
         chosen, _ = models_compared.that_match(chosen, settings)
-    grades, judged = decide_cutoff.chosen_grade_column(), None
+    grades, judged = st.session_state.get(decide_cutoff.GRADES_KEY), None
     with suppress(CalvizError):  # the tab Judge, if there is one, says why
         shown = st.session_state.get(navigation.JUDGED, {}).get((entry.content_key, settings.model))
         judged = shown or navigation.judged_by(settings)
@@ -159,7 +159,7 @@ def results_of_pages(settings: Settings) -> PageResults:
             origin=content.Origin.of(entry.loaded, entry.options),
             comparison=outcome and outcome.comparison,
             learning=_latest(recalibrate_learning_curve.PLACE, settings),
-            cutoff=decide_cutoff.chosen_cutoff(),
+            cutoff=st.session_state.get(decide_cutoff.CUTOFF_KEY),
             grades=grades if grades in possible_grade_columns(settings.whole) else None,
             sites=diagnose_groups.chosen_sites(settings.whole),
             whole=settings.whole,

@@ -250,8 +250,8 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
     if other.prevalence != now.prevalence:
         rate = other.prevalence
         parts.append("prevalence of the file" if rate is None else f"prevalence {100 * rate:g} %")
-    if other.bins_words != now.bins_words:
-        parts.append(other.bins_words)
+    if other.sample.bins_words != now.sample.bins_words:
+        parts.append(other.sample.bins_words)
     if pinned.method != NOT_RECALIBRATED:
         parts.append(session.name_after(RECALIBRATORS[pinned.method].label))
     return ", ".join(parts)

@@ -363,7 +363,7 @@ def draw_diagrams(outcome: ComparisonOutcome, method: str, settings: Settings) -
     exact, (first, *others) = "exact " * settings.whole.alike, figures.values()
     st.caption(
         f"Circles: what was observed, {exact}95 % intervals, areas by rows. {first.gap_lines(*others)}Grey: the range of a calibrated "
-        f"model. {settings.bins_words}."
+        f"model. {settings.sample.bins_words}."
     )
     axes = first.shared_axes(*others)
     del axes["tallest"]  # there are no histograms

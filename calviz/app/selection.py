@@ -6,6 +6,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from itertools import chain, groupby, pairwise
 from typing import Any, ClassVar, NamedTuple, Self, get_args
@@ -390,12 +391,9 @@ def is_asked_for() -> bool:
 def current(settings: Settings) -> Selected | None:
     """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
     chosen = current_rule()
-    if chosen is None:
-        return None
-    try:
-        return selected(chosen, settings)
-    except CalvizError:
-        return None
+    with suppress(CalvizError):
+        return None if chosen is None else selected(chosen, settings)
+    return None
 
 
 @cached_results(6)

@@ -236,11 +236,6 @@ class Settings:
             name += f"-{self.model}"
         return re.sub(r"[^\w-]+", "-", name).strip("-")[:40] or "calviz"
 
-    @property
-    def bins_words(self) -> str:
-        """The bins: "15 equal-width bins"."""
-        return self.sample.bins_words
-
 
 class _JudgedRows(NamedTuple):
     """A sample of some rows, their numbers in the file, and the lock for computations."""

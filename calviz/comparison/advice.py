@@ -20,7 +20,7 @@ from calviz.core.predictions import Dataset, Predictions, usual_columns
 from calviz.core.words import listed
 from calviz.sample.sample import MIN_ROWS, AnyData, Sample, Where, rows_where, where_words
 from calviz.sample.slice_results import Slice
-from calviz.sample.slices import judging, usual_slices
+from calviz.sample.slices import gap_of_rows, judging, usual_slices
 from calviz.verdicts.watching import watched
 
 
@@ -582,7 +582,8 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, float]:
         return "", 0.0
     both = (Sample.of(d.take(rows), reduction=comparison.reduction) for d in (before, after))
     parts = [judging(some, comparison.off_class) for some in both]
-    old, new = (float(np.average(s.scored.score - s.scored.hit, weights=s.weights)) for s in parts)
+    (old, _), (new, around) = map(gap_of_rows, parts)
+    within = f" (95 % CI {' to '.join(map(words.signed_points, around))})" if around else ""
     ends = [(float(s.scored.score.min()), float(s.scored.score.max())) for s in parts]
     decimals = words.decimals_for(*(high - low for low, high in ends), least=2)
     was, then = (" to ".join(words.decimal(end, decimals) for end in pair) for pair in ends)
@@ -590,7 +591,7 @@ def _in_slice(comparison: Comparison, key: str, own: str) -> tuple[str, float]:
     score += f" of {listed([comparison.off_class])}" * bool(comparison.off_class)
     return (
         f"On the {words.counted(rows.size, 'judged row')} of the slice, {score} minus {hit} is {words.signed_points(old)} points before "
-        f"the map and {words.signed_points(new)} after it; scores there, {was} before, become {then}."
+        f"the map and {words.signed_points(new)} after it{within}; scores there, {was} before, become {then}."
     ), new / old if old else math.inf
 
 

@@ -480,7 +480,12 @@ class _Judging:
             left = f"Verdict after the map: {verdict.sentence}"
             if verdict.direction not in ("calibrated", "undecided"):
                 reasons = (*given.reasons[:-1], left, given.reasons[-1])
-                given = replace(given, reasons=reasons, cautions=(*given.cautions, left))
+                # What is said of its slice already is not said again.
+                place = f"Where {where_words(verdict.named_where)}, scores"
+                alone = verdict.slices_off == 1 and not verdict.beyond_noise
+                said = alone and any(place in caution for caution in given.cautions)
+                cautions = (*given.cautions, *[left] * (not said))
+                given = replace(given, reasons=reasons, cautions=cautions)
         return given
 
     def _judged_as(self, data: Dataset) -> Sample:

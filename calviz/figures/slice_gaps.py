@@ -255,8 +255,9 @@ def _ends(interval: Interval) -> str:
 def features_drawn(result: Slices) -> tuple[str, ...]:
     """Columns of numbers or dates along which the gap can be drawn: those with two slices or more, the most surely off first."""
     seen = [s.where[0][0] for s in result.slices if len(s.where) == 1]
+    off = [name for s in result.off for name, _ in s.where]
     numbers = {name for name, cut in result.cuts.items() if cut.kept is None}
-    return tuple(name for name in dict.fromkeys(seen) if name in numbers and seen.count(name) > 1)
+    return tuple(n for n in dict.fromkeys([*off, *seen]) if n in numbers and seen.count(n) > 1)
 
 
 @dataclass(frozen=True, eq=False)

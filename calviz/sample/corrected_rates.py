@@ -197,11 +197,6 @@ class LabelledRows:
         return self.by_question(self.w * (y - factor * f) / self.n, factor)
 
     @cached_property
-    def plain_ppi(self) -> tuple[float, float, float]:
-        """`ppi` of the labelled rows alone."""
-        return self.ppi()
-
-    @cached_property
     def effective(self) -> float:
         """Number of labels that would give the variance of PPI++ by themselves."""
         _, variance, mean = self.ppi(HALF)
@@ -215,7 +210,7 @@ class LabelledRows:
 
     def tuned(self, level: float) -> RateEstimate:
         """PPI++, with Wilson's interval for the effective number of labels."""
-        value, variance, _ = self.plain_ppi
+        value, variance, _ = self.ppi()
         value = min(max(value, 0.0), 1.0)
         ends = Interval(*wilson(value, self.effective, level))
         return RateEstimate(value, ends, math.sqrt(variance))

@@ -616,26 +616,17 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     if losses is not None:
         loss_sum = float(w @ losses[part])
         loss, loss_share = loss_sum / mass, loss_sum / max(float(weights_of_all @ losses), 1e-300)
+    ends = slice_tests.gap_interval(sample, part)
     return PartNumbers(
         rows=count,
         share=mass / float(weights_of_all.sum()),
         score=mean,
         observed=observed,
-        interval=_gap_interval(sample, part),
+        interval=ends and Interval(*ends),
         misses=misses,
         log_loss=loss,
         loss_share=loss_share,
     )
-
-
-def _gap_interval(sample: Sample, part: IntArray) -> Interval | None:
-    """The interval of the gap, as slices have it; None of few clusters."""
-    inside = np.bincount(part, minlength=sample.scored.n).astype(np.intp)
-    of = inside, 2, sample.row_draws.cluster, sample.weights
-    sums = slice_tests.slice_sums(sample.scored, *of)
-    low, high = slice_tests.intervals(sums)
-    few = np.isnan(slice_tests.counts_as(sums)[1])
-    return None if few else Interval(float(low[1]), float(high[1]))
 
 
 def _losses(sample: Sample) -> FloatArray | None:

@@ -190,6 +190,14 @@ def intervals(
     return low, high
 
 
+def gap_interval(sample: Sample, part: IntArray) -> tuple[float, float] | None:
+    """The interval of the gap of the rows with these numbers, shape (m,), as slices have it; None of few clusters."""
+    inside = np.bincount(part, minlength=sample.scored.n).astype(np.intp)
+    sums = slice_sums(sample.scored, inside, 2, sample.row_draws.cluster, sample.weights)
+    low, high = intervals(sums)
+    return None if np.isnan(counts_as(sums)[1]) else (float(low[1]), float(high[1]))
+
+
 def p_against_calibrated(
     sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
 ) -> FloatArray:

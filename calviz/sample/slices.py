@@ -275,6 +275,13 @@ def _with_pairs(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     return replace(found, slices=(*some.slices, *others), explained=frozenset(explained))
 
 
+def gap_of_rows(sample: Sample) -> tuple[float, tuple[float, float] | None]:
+    """The gap of all rows with its interval, as slices have it; none of few clusters."""
+    scored = sample.scored
+    gap = float(np.average(scored.score - scored.hit, weights=sample.weights))
+    return gap, slice_tests.gap_interval(sample, np.arange(scored.n))
+
+
 def judging(sample: Sample, of_class: str) -> Sample:
     """The sample that judges the probability of a class, if one is named."""
     return Sample.of(sample, reduction=f"class:{of_class}") if of_class else sample

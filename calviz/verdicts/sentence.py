@@ -130,8 +130,7 @@ def _leads(by_group: Slices | None, found: watching.Change, sample: Sample, date
     named = [s for s in by_group.named if not {*s.where} & {*found.where}] if by_group else []
     if by_group is None or by_group.named[:1] != (*named[:1],):
         return False
-    of_change = found.least_error(sample) * dated
-    return _least_error(named, sample) > of_change
+    return _least_error(named, sample) > found.least_error(sample) * dated
 
 
 def _least_error(some: Iterable[Slice], sample: Sample) -> float:

@@ -34,7 +34,7 @@ SECTIONS = "verdict,findings,fix,prediction-sets,risk-coverage,decisions,metrics
 #: What a recalibrator with few parameters would bring.
 FIX = re.compile(
     r"(?:Platt|Temperature) scaling would take the ECE of the (?P<rows>[\d,]+) rows it was not fitted on "
-    r"from (?P<before>[\d.]+)(?: \(within noise\))? to (?P<after>[\d.]+) points(?: \(within noise\))?\."
+    r"from (?P<before>[\d.]+) to (?P<after>[\d.]+) points(?:, \w+(?: \w+)? within the noise of a calibrated model)?\."
 )
 
 
@@ -123,7 +123,7 @@ def test_what_a_fix_brings_in_a_slice():
     ece = [float(plain(text).rstrip("\xa0≈")) for text in page.table[0].value["ECE (points)"]]
     assert ece == pytest.approx([float(fix["before"]), float(fix["after"])], abs=0.051)
     # In plain words the ECE is the average gap.
-    brought = fix[0][fix[0].index("of the") :].removesuffix(".").removesuffix(" (within noise)")
+    brought = fix[0][fix[0].index("of the") :].removesuffix(".").partition(", ")[0]
     assert brought in shown(page)
     # From then on Overview, in plain words too, says the advice with its numbers; not under other bins.
     advice = flat(page.title[0].value.replace("\u2060", ""))

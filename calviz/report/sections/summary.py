@@ -101,21 +101,27 @@ def fix_words(before: MetricResult, after: MetricResult, rows: int, label: str, 
     ece, what = ("average gap", ", a simple correction,") if plain else ("ECE", "")
     written = Written(before)
     then = written.of(after.value)
-    was, floor = before.noise_floor, after.noise_floor
-    now = written.value + (" (within noise)" if was and before.value <= was.q95 else "")
     ece += f" of the {counted(rows, 'row')} it was not fitted on"
-    if then != written.value and after.value > before.value:
-        return f"{label}{what} alone would not lower the {ece}: {now} points before, {then} after."
-    noise = " (within noise)" if floor and after.value <= floor.q95 else ""
-    way = f"take the {ece} from {now} to" if then != written.value else f"leave the {ece} at"
-    return f"{label}{what} would {way} {then} points{noise}."
+    # Beside one of the numbers it would be read of the gain.
+    both = {", the first": before, ", the second": after}
+    calm = [n for n, r in both.items() if r.noise_floor and r.value <= r.noise_floor.q95]
+    noise = ", both" if len(calm) == 2 else "".join(calm)
+    if then == written.value:
+        way, noise = f"would leave the {ece} at {then} points", "," * (", the second" in calm)
+    elif after.value > before.value:
+        way = f"alone would not lower the {ece}: {written.value} points before, {then} after"
+    else:
+        way = f"would take the {ece} from {written.value} to {then} points"
+    return f"{label}{what} {way}{noise and f'{noise} within the noise of a calibrated model'}."
 
 
-def advice_words(comparison: Comparison, advice: Advice, key: str, plain: bool = False) -> str:
-    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion, and its cautions; "" if there is none."""
+def advice_words(
+    comparison: Comparison, advice: Advice, key: str, plain: bool = False
+) -> tuple[str, ...]:
+    """Say what the advised recalibrator makes of the ECE if that is better beyond noise, or else of the criterion, and its cautions; empty if there is none."""
     chosen = comparison[advice.method]
     if chosen.key == UNCALIBRATED:
-        return ""
+        return ()
     # Which others are within one standard error, the reasons say.
     brought = advice.reasons[2 if advice.caveat else 1].split("; also ")[0].rstrip(".") + "."
     if (change := chosen.differences.get(key)) and change.verdict == "better":
@@ -128,14 +134,14 @@ def advice_words(comparison: Comparison, advice: Advice, key: str, plain: bool =
             for m in (comparison[UNCALIBRATED], chosen)
         )
         brought = fix_words(before, after, comparison.evaluation.rows, chosen.label, plain)
-    return " ".join([brought, *advice.cautions])
+    return brought, *advice.cautions
 
 
 def advised(
     comparison: Comparison, advice: Advice, verdict: Verdict, key: str, plain: bool = False
 ) -> tuple[str, str]:
     """Return the advice of a comparison, or why it gives way to a change in time, and below it what that brings on which rows."""
-    change = advice_words(comparison, advice, key, plain)
+    change = " ".join(advice_words(comparison, advice, key, plain))
     if not advice.given:
         change = advice.reasons[bool(advice.caveat)]
     not_new = words.ENDED if verdict.ended else words.NOT_SINCE

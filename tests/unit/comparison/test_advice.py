@@ -294,7 +294,7 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     # What a method changes besides stands beside what it brings.
     assert advice.cautions == ("The map changes the predicted class of 7 of 5,000 rows.",)
     assert set(advice.cautions) < set(advice.reasons)
-    assert advice_words(result, advice, "ece") == f"{advice.reasons[1]} {advice.cautions[0]}"
+    assert advice_words(result, advice, "ece") == (advice.reasons[1], *advice.cautions)
     assert advise(result, data(10), keep_classes=True).method == "temperature"
     none = comparison({"identity": 0.5, "isotonic": 0.4}, changed=("isotonic",))
     advice = advise(none, data(10), keep_classes=True)
@@ -362,7 +362,7 @@ def test_for_a_slice_that_the_verdict_names_segments_are_advised_although_all_ro
         "The verdict finds miscalibration in places. To repair site = A alone takes a map of its own."
     )
     assert "The map corrects by 'site': new rows need that too." in advice.cautions
-    assert advice_words(made, advice, "ece").startswith(
+    assert advice_words(made, advice, "ece")[0].startswith(
         "The gain on all 5,000 evaluation rows is within noise (Brier score 0.5000 before, 0.4000 after); what the map mends is the slice."
     )
     # Where it names none, the model is left as before.
@@ -455,10 +455,13 @@ def test_one_slice_of_a_file_that_is_off_is_repaired_by_a_map_for_it(tmp_path):
         signed_points(float((d.probs[inside, 1] - d.labels[inside]).mean()))
         for d in (before, own.calibrated)
     )
+    gap = own.calibrated.probs[inside, 1] - own.calibrated.labels[inside]
+    half = 1.959964 * gap.std() / gap.size**0.5
+    within = f" (95 % CI {signed_points(gap.mean() - half)} to {signed_points(gap.mean() + half)})"
     (was, most), (then, top) = (
         (s.min(), s.max()) for s in (d.probs[inside, 1] for d in (before, own.calibrated))
     )
-    said = f"On the {inside.sum():,} judged rows of the slice, mean forecast minus frequency is {old} points before the map and {new} after it; scores there, {was:.2f} to {most:.2f} before, become {then:.2f} to {top:.2f}."
+    said = f"On the {inside.sum():,} judged rows of the slice, mean forecast minus frequency is {old} points before the map and {new} after it{within}; scores there, {was:.2f} to {most:.2f} before, become {then:.2f} to {top:.2f}."
     assert said in advice.cautions
     # What is kept on disk says the same.
     kept = KeptComparisons(tmp_path)
@@ -596,11 +599,15 @@ def test_noise_stands_beside_the_ece_before_and_after():
         sharp(np.random.default_rng(0)), ["temperature"], fit_fraction=0.5, resamples=200, jobs=1
     )
     assert made.advice.method == "temperature"
-    said = advice_words(made, made.advice, "ece")
-    assert re.search(r"take the ECE of .* from [\d.]+ to [\d.]+ points \(within noise\)\.", said)
+    said = advice_words(made, made.advice, "ece")[0]
+    assert re.search(
+        r"take the ECE of .* from [\d.]+ to [\d.]+ points, the second within the noise of a", said
+    )
     # Without the rows, there is no telling.
     bare = {k: replace(m, calibrated=None) for k, m in made.methods.items()}
-    assert "within noise" not in advice_words(replace(made, methods=bare), made.advice, "ece")
+    bare_words = advice_words(replace(made, methods=bare), made.advice, "ece")
+    assert bare_words
+    assert "noise" not in " ".join(bare_words)
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     )
     assert words == (
         "Temperature scaling would leave the ECE of the 1,000 rows it was not fitted on "
-        f"at {Written(ece).value} points (within noise)."
+        f"at {Written(ece).value} points, within the noise of a calibrated model."
     )
     words = fix_words(
         ece, replace(ece, value=ece.value / 2), 1_000, "Temperature scaling", plain=False
@@ -294,13 +294,16 @@ def test_what_would_change_nothing_is_not_said_to_change_it():
     worse = fix_words(
         ece, replace(ece, value=2 * ece.value), 1_000, "Temperature scaling", plain=False
     )
-    assert worse.endswith(" after.")
+    assert worse.endswith(
+        f"{Written(ece).value} points before, {Written(ece).of(2 * ece.value)} after, the first within the noise of a calibrated model."
+    )
     for value, within in ((ece.noise_floor.q95, True), (1.01 * ece.noise_floor.q95, False)):
         before = replace(ece, value=value)
         words = fix_words(
             before, replace(ece, value=value / 2), 1_000, "Temperature scaling", plain=False
         )
-        assert (" (within noise) to " in words) is within
+        which = "both" if within else "the second"
+        assert words.endswith(f" points, {which} within the noise of a calibrated model.")
 
 
 def test_no_correction_is_promised_where_the_advice_is_to_leave_the_model_as_it_is():

@@ -607,3 +607,16 @@ def test_what_is_off_in_one_year_alone_is_no_season():
 
     assert off(late) == []
     assert len(off((month > 5) & (month < 9))) == 1
+
+
+def test_the_column_of_a_slice_that_is_off_comes_first_although_only_with_another_one():
+    rng = np.random.default_rng(0)
+    a, b, score = rng.random(6_000), rng.random(6_000), rng.uniform(0.2, 0.8, 6_000)
+    data = calviz.Predictions.from_arrays(rng.random(6_000) < score, score, groups={"a": a, "b": b})
+    found = slices(data, ["a", "b"])
+    assert not found.off
+    last = features_drawn(found)[-1]
+    # A slice of two columns is off.
+    one = next(s for s in found.slices if s.where[0][0] == last)
+    pair = replace(one, where=(*one.where, ("site", "x")), adjusted=0.0)
+    assert features_drawn(replace(found, slices=(*found.slices, pair)))[0] == last
