@@ -154,14 +154,10 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     sample = Sample.of(data, reduction=comparison.reduction)
     state = sample.once(watched)
     leads = not comparison.off_where or data.time_name in dict(comparison.off_where)
-    change = state.found if state is not None else None
     # Where the verdict names a slice, a change counts if its day is well known, or if it is in another one that is named.
-    if (
-        state
-        and change
-        and not (leads or state.is_dated or change.where in [s.where for s in comparison.off])
-    ):
-        change = None
+    change = None if state is None else state.found
+    named = change and change.where in [s.where for s in comparison.off]
+    change = change if leads or named or (state and state.is_dated) else None
     ended = change is not None and bool(change.days[1])
     caveat = (change_words(sample),) if change else ()
     rest = [
@@ -468,12 +464,8 @@ def still_off_words(
             # What is named on more rows may not be off on these before the map.
             stay = "stay" if was is not None and was.p_value <= found.rate else "are then"
             # The verdict after the map has it with its own number.
-            told = (
-                s.expected
-                for s in then.named
-                if (s.where, s.of_class) == (first.where, first.of_class)
-            )
-            gap = next(told, one.gap - (first.gap - first.expected))
+            told = {(s.where, s.of_class): s.expected for s in then.named}
+            gap = told.get((first.where, first.of_class), one.gap - (first.gap - first.expected))
             add(replace(first, without=()), one.p_value, gap, stay)
     for s in then.named if most is None else ():
         said = [*(where for *_, where in left), *[but] * bool(but)]
