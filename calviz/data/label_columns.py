@@ -258,7 +258,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         return None
     plural = "s" if first.width != 1 else ""
     word = "probability" if first.kind == "probabilities" else "logit"
-    what = f"{first.width:,} {word} column{plural} found"
+    many = f"{len(scores):,} models of " * (len(scores) > 1)
+    what = f"{many}{first.width:,} {word} column{plural}{' each' * bool(many)} found"
     # Beside the scores of models, which sum to no 1, two words may say whether the event happened.
     sums = first.is_block and first.kind == "probabilities"
     models = sums and not roles.sum_to_one(view.columns(first))

@@ -213,6 +213,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
     single = [(one.called, name) for one, name in _named(options, ONE_COLUMN.values())]
     listed = options.scores or options.models or ()
+    listed = () if score_columns.named_sets(table, options) else listed
     scores = [("score column", s) for s in listed if not s.endswith("*")]
     for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:

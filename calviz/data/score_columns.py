@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from calviz.core.errors import InputError, OptionError, Reading
 from calviz.core.predictions import BEFORE
 from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
-from calviz.data.format import Column, Notice, known_columns, short, span
+from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
 from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
@@ -55,6 +55,11 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
 def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     """The columns that the options name: one set of scores, or several models of one column each."""
     if view.options.models is not None:
+        if sets := named_sets(view.table, view.options):
+            own = isinstance(view.options, ReadingForMap) and len(sets) == 1 and view.options.model
+            names = (str(own),) if own else without_common_words([*sets], of_models=True)
+            called = dict(zip(names, sets.values(), strict=True))
+            return _of_sets(view, called, view.options.label)
         columns = _named_by_options(view, view.options.models)
         models = without_common_words(columns, of_models=True)
         if isinstance(view.options, ReadingForMap) and view.options.model and len(columns) == 1:
@@ -99,6 +104,24 @@ def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, .
     return tuple(dict.fromkeys(names))
 
 
+def named_sets(table: Table, options: ReadingOptions) -> dict[str, dict[str, Column]]:
+    """The columns of the models that the options name, by classes: each name stands beside the same classes, whose scores sum to 1; {} if names are those of columns."""
+    found: dict[str, dict[str, Column]] = {}
+    for entry in options.models or ():
+        part = re.escape(entry.strip(_SIGNS))
+        beside = re.compile(rf"^{part}|(?<![^\W_]){part}(?![^\W_])|{part}$")
+        single = [c for c in table.columns if c.numeric and c.width is None]
+        own = [c for c in single if beside.search(c.name)] if part and entry not in table else []
+        found[entry] = {beside.sub("", c.name, 1).strip(_SIGNS): c for c in own}
+    shared = [n for n in next(iter(found.values()), ()) if all(n in own for own in found.values())]
+    sets = {entry: {name: own[name] for name in shared} for entry, own in found.items()}
+    of_logits = options.kind == "logits"
+    fit = (
+        len(own) > 1 and (of_logits or _of_all_classes([*own.values()])) for own in sets.values()
+    )
+    return sets if all(fit) else {}
+
+
 # ---- Names that say it
 
 
@@ -108,17 +131,17 @@ def _models_with_colons(
     """``<model>:<class>`` columns, if all models have the same classes."""
     if not view.table.named:
         return ()
-    models: dict[str, dict[str, str]] = {}
+    models: dict[str, dict[str, Column]] = {}
     for column in view.numeric(taken):
         model, colon, name = column.name.partition(":")
         if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
-            models.setdefault(model.strip(), {})[name.strip()] = column.name
+            models.setdefault(model.strip(), {})[name.strip()] = column
     first = next(iter(models.values()), {})
     own = [c for c in view.numeric(taken) if c.name in first]
-    both = own, [view.table[name] for name in first.values()]
+    both = own, [*first.values()]
     if 1 < len(own) == len(first) and "model" not in models and all(map(_of_all_classes, both)):
         where = [view.table.names.index(columns[0].name) for columns in both]
-        nameless = {"model": {name: name for name in first}}  # as `_models_of` calls it
+        nameless = {"model": {c.name: c for c in own}}  # as `_models_of` calls it
         models = nameless | models if where[0] < where[1] else models | nameless
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
@@ -128,11 +151,66 @@ def _models_with_colons(
         known, before = ({*map(class_key, names)} & truth.classes for names in (first, models))
         if before == truth.classes or not (known or truth.numeric):
             return ()  # <class>:prob, or words that end with a colon
-    names = _names_by_values(view, tuple(first), label)
-    kinds: tuple[ScoreKind, ScoreKind] = ("probabilities", "logits")
-    columns = {model: tuple(classes[n] for n in first) for model, classes in models.items()}
-    of_kind = {model: kinds["logit" in model.lower()] for model in models}
-    return tuple(_columns(view, columns[m], names, kind, m) for m, kind in of_kind.items())
+    return _of_sets(view, models, label)
+
+
+def _of_sets(
+    view: TableView, models: Mapping[str, Mapping[str, Column]], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """The scores of models, whose columns are of the same classes."""
+    first = tuple(next(iter(models.values())))
+    names, sets = _names_by_values(view, first, label), []
+    for model, own in models.items():
+        columns = [own[name] for name in first]
+        logits = "logit" in model.lower() and not _of_all_classes(columns)
+        used = tuple(c.name for c in columns)
+        sets.append(_columns(view, used, names, "logits" if logits else "probabilities", model))
+    return tuple(sets)
+
+
+#: Where a name may end in a header: at signs, before numbers and before capital letters.
+_CUTS = re.compile(r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=[a-z])(?=[A-Z])")
+
+
+def models_by_sums(
+    view: TableView, columns: Sequence[Column], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Models of several columns each: what stands before or after their names is the same in each, as classes are, and each set sums to 1.
+
+    Raises
+    ------
+    InputError
+        If they can be taken together in several such ways.
+    """
+    sets: dict[tuple[bool, str], dict[str, Column]] = {}
+    for column in columns if view.table.named else ():
+        for cut in _CUTS.finditer(column.name):
+            before, after = column.name[: cut.start()], column.name[cut.end() :]
+            if before and after:
+                sets.setdefault((False, before), {})[after] = column
+                sets.setdefault((True, after), {})[before] = column
+    alike: dict[tuple[bool, frozenset[str]], dict[str, dict[str, Column]]] = {}
+    for (at_end, model), own in sets.items():
+        summed = {*(roles.summing([*own.values()]) or ())}
+        own = {name: column for name, column in own.items() if column.name in summed}
+        if own and not all(c.is_zero_one for c in own.values()):
+            alike.setdefault((at_end, frozenset(own)), {})[model] = own
+    ways: dict[frozenset[frozenset[str]], dict[str, dict[str, Column]]] = {}
+    for models in (each for each in alike.values() if len(each) > 1):
+        key = frozenset(frozenset(c.name for c in own.values()) for own in models.values())
+        ways.setdefault(key, models)
+    ways = {key: models for key, models in ways.items() if not any(key < other for other in ways)}
+    if len(ways) > 1:
+        raise InputError(
+            f"'{span(tuple(c.name for c in columns))}' can be taken together in several ways that sum to 1: what are the models?",
+            readings=[
+                Reading(f"the models {span(tuple(models))}", {"models": tuple(models)})
+                for models in ways.values()
+            ],
+        )
+    found = _of_sets(view, next(iter(ways.values())), label) if ways else ()
+    named = zip(found, _models_of(found), strict=True) if found else ()
+    return tuple(replace(s, kind="probabilities", model=model) for s, model in named)
 
 
 def _of_all_classes(columns: Sequence[Column]) -> bool:
@@ -213,7 +291,7 @@ def named_by_labels(
     if preferred is not logits:
         preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
     if len(preferred) > 1:
-        preferred = [b for b in preferred if _followed(view, b, label)] or preferred
+        preferred = [b for b in preferred if _may_be_followed(view, b, label)] or preferred
     found = {column for block in preferred for column in block.columns}
     if called is not None and (len(preferred) == 1 or not {*called.columns} <= found):
         return (called,)
@@ -235,12 +313,17 @@ def named_by_labels(
     return (replace(used, model=""),)
 
 
-def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
-    """Whether the label follows the scores of at least one class."""
-    keys, pairs = view.table[label].keys, zip(view.columns(scores), scores.keys, strict=True)
-    return any(_clear(column, keys == key) > CLEAR for column, key in pairs)
+def _may_be_followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
+    """Whether the label follows the scores of at least one class, or too few rows have any class to see it."""
+    hits = [np.array(view.table[label].keys == key, bool) for key in scores.keys]
+    clear = (_clear(c, hit) for c, hit in zip(view.columns(scores), hits, strict=True))
+    return max(h.sum() * (1 - h.mean()) for h in hits) < _SEEN or max(clear) > CLEAR / 2
 
 
+#: With fewer rows of a class and of the others, a model of AUROC 0.7 does not surely order them better than chance.
+_SEEN = 33
+#: Signs between the name of a model and that of a class.
+_SIGNS = "_.:- "
 #: Words for scores and percent at the ends of what stands around the classes.
 _SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS | column_names.PERCENT))})"
 _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
@@ -251,7 +334,7 @@ def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     around = [block.model for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
-    models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
+    models = [text.strip(_SIGNS) for text in without_common_words(named, of_models=True)]
     named = [m or "model" * ("model" not in models) for m in models]
     alone = [bool(m) and named.count(m) == 1 for m in named]
     return [m if a else span(b.columns) for m, a, b in zip(named, alone, blocks, strict=True)]
@@ -324,6 +407,8 @@ def _with_known_words(
     if scores is None:
         return ()
     if not _names_labels(view, scores, label) and scores.kind == "probabilities":
+        if models := models_by_sums(view, view.columns(scores), label):
+            return models
         ask_if_models(view, scores.columns, label)
     return (scores,)
 
@@ -613,6 +698,8 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     columns, one = roles.summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
+    if one is None and (models := models_by_sums(view, numeric, label)):
+        return models
     if columns is not None:
         return (_columns(view, columns, _names_by_values(view, columns, label), "probabilities"),)
     # A confidence without a predicted class is not P(class 1).
