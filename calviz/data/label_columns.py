@@ -544,6 +544,39 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     return matching.by_number([str(j + base) for j in range(k)])
 
 
+def with_labels_alike(
+    view: TableView, scores: tuple[ScoreColumns, ...], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Say how the label spells the classes, which are the same in all models of several columns: as those do that tell it.
+
+    Raises
+    ------
+    InputError
+        If none tells it, or two contradict each other.
+    """
+    found, asked = list[ScoreColumns](), list[InputError]()
+    for each in scores:
+        try:
+            found.append(with_labels(view, each, label))
+        except InputError as error:
+            asked.append(error)
+    if len(scores) == 1 and asked:
+        raise asked[0]
+    if len(scores) == 1 or scores[0].width == 1:
+        return tuple(found)
+    if len({each.labels for each in found}) != 1:
+        raise InputError(
+            f"nothing says for sure which class each value of '{short(label or '')}' is, the same for all models; choose one",
+            readings=[
+                Reading(f"only '{short(each.model)}'", {"scores": each.columns, "models": None})
+                for each in scores[:3]
+            ],
+        )
+    return tuple(
+        replace(each, labels=found[0].labels, class_names=found[0].class_names) for each in scores
+    )
+
+
 def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:
     """Put the event last of two classes whose names say which it is: it is the positive class, unless the user gave the order."""
     first, options = found.scores[0], view.options

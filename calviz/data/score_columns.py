@@ -122,6 +122,22 @@ def named_sets(table: Table, options: ReadingOptions) -> dict[str, dict[str, Col
     return sets if all(fit) else {}
 
 
+def of_unused_models(view: TableView, found: roles.ColumnRoles, used: set[str]) -> set[str]:
+    """The columns of other models than the chosen ones: they have the same classes, and sum to 1 too."""
+    free = view.numeric(used)
+    sets = [
+        column_names.blocks_named_by(without_common_words(each.columns), [c.name for c in free])
+        for each in found.scores
+        if each.is_block
+    ]
+    blocks = [block.columns for each in sets for block in each]
+    unused = [each for each in blocks if sum_to_one([view.table[name] for name in each])]
+    names = dict.fromkeys(name for each in unused for name in each)
+    if names:
+        mention_unused(view, found.scores[0], [*names])
+    return {*names}
+
+
 # ---- Names that say it
 
 
@@ -314,9 +330,9 @@ def named_by_labels(
 
 
 def _may_be_followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
-    """Whether the label follows the scores of at least one class, or too few rows have any class to see it."""
+    """Whether the label follows the scores of at least one class, or their reverse, or too few rows have any class to see it."""
     hits = [np.array(view.table[label].keys == key, bool) for key in scores.keys]
-    clear = (_clear(c, hit) for c, hit in zip(view.columns(scores), hits, strict=True))
+    clear = (abs(_clear(c, h)) for c, h in zip(view.columns(scores), hits, strict=True))
     return max(h.sum() * (1 - h.mean()) for h in hits) < _SEEN or max(clear) > CLEAR / 2
 
 
