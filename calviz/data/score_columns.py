@@ -46,20 +46,22 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     rules = [_models_with_colons, _named_arrays, named_by_labels, _with_known_words]
     if BEFORE in view.table:  # lists may be of the scores before the map
         rules[1:3] = named_by_labels, _named_arrays
-    return chosen(view) or next(filter(None, (rule(view, taken, label) for rule in rules)), ())
+    return chosen(view, label) or next(
+        filter(None, (rule(view, taken, label) for rule in rules)), ()
+    )
 
 
 # ---- What the user chose
 
 
-def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
+def chosen(view: TableView, label: str | None) -> tuple[ScoreColumns, ...]:
     """The columns that the options name: one set of scores, or several models of one column each."""
     if view.options.models is not None:
         if sets := named_sets(view.table, view.options):
             own = isinstance(view.options, ReadingForMap) and len(sets) == 1 and view.options.model
             names = (str(own),) if own else without_common_words([*sets], of_models=True)
             called = dict(zip(names, sets.values(), strict=True))
-            return _of_sets(view, called, view.options.label)
+            return _of_sets(view, called, label)
         columns = _named_by_options(view, view.options.models)
         models = without_common_words(columns, of_models=True)
         if isinstance(view.options, ReadingForMap) and view.options.model and len(columns) == 1:
@@ -83,6 +85,10 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     )
     if not prefix and not all(class_name for class_name, _ in parsed) and len(columns) > 1:
         names = without_common_words(columns)
+    if label is not None and len(columns) > 1:  # p_<model>_<class>, or p_<class>_<model>
+        shorter, levels = without_common_words(names), view.table[label].classes
+        before, after = ({*map(class_key, some)} for some in (names, shorter))
+        names = shorter if levels <= after and not levels & before else names
     return (_columns(view, columns, names, "logits" if kinds == {"logits"} else "probabilities"),)
 
 
@@ -108,11 +114,11 @@ def named_sets(table: Table, options: ReadingOptions) -> dict[str, dict[str, Col
     """The columns of the models that the options name, by classes: each name stands beside the same classes, whose scores sum to 1; {} if names are those of columns."""
     found: dict[str, dict[str, Column]] = {}
     for entry in options.models or ():
-        part = re.escape(entry.strip(_SIGNS))
-        beside = re.compile(rf"^{part}|(?<![^\W_]){part}(?![^\W_])|{part}$")
+        part = re.escape(entry.strip(SIGNS))
+        beside = re.compile(rf"[\W_]*(?:^{part}|(?<![^\W_]){part}(?![^\W_])|{part}$)[\W_]*")
         single = [c for c in table.columns if c.numeric and c.width is None]
         own = [c for c in single if beside.search(c.name)] if part and entry not in table else []
-        found[entry] = {beside.sub("", c.name, 1).strip(_SIGNS): c for c in own}
+        found[entry] = {beside.sub(" ", c.name, 1).strip(): c for c in own}
     shared = [n for n in next(iter(found.values()), ()) if all(n in own for own in found.values())]
     sets = {entry: {name: own[name] for name in shared} for entry, own in found.items()}
     of_logits = options.kind == "logits"
@@ -306,8 +312,9 @@ def named_by_labels(
     preferred = next(blocks for blocks in of_kind.values() if blocks)
     if preferred is not logits:
         preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
-    if len(preferred) > 1:
-        preferred = [b for b in preferred if _may_be_followed(view, b, label)] or preferred
+    clear = [_clearest(view, block, label) for block in preferred]
+    if max(clear) > CLEAR:
+        preferred = [b for b, z in zip(preferred, clear, strict=True) if z > CLEAR / 2]
     found = {column for block in preferred for column in block.columns}
     if called is not None and (len(preferred) == 1 or not {*called.columns} <= found):
         return (called,)
@@ -329,17 +336,18 @@ def named_by_labels(
     return (replace(used, model=""),)
 
 
-def _may_be_followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
-    """Whether the label follows the scores of at least one class, or their reverse, or too few rows have any class to see it."""
+def _clearest(view: TableView, scores: ScoreColumns, label: str) -> float:
+    """How clearly the label follows the scores of one class, or their reverse, in standard errors; infinite if too few rows have any class to see it."""
     hits = [np.array(view.table[label].keys == key, bool) for key in scores.keys]
-    clear = (abs(_clear(c, h)) for c, h in zip(view.columns(scores), hits, strict=True))
-    return max(h.sum() * (1 - h.mean()) for h in hits) < _SEEN or max(clear) > CLEAR / 2
+    if max(h.sum() * (1 - h.mean()) for h in hits) < _SEEN:
+        return np.inf
+    return max(abs(_clear(c, h)) for c, h in zip(view.columns(scores), hits, strict=True))
 
 
 #: With fewer rows of a class and of the others, a model of AUROC 0.7 does not surely order them better than chance.
 _SEEN = 33
 #: Signs between the name of a model and that of a class.
-_SIGNS = "_.:- "
+SIGNS = "_.:- "
 #: Words for scores and percent at the ends of what stands around the classes.
 _SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS | column_names.PERCENT))})"
 _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
@@ -350,7 +358,7 @@ def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     around = [block.model for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
-    models = [text.strip(_SIGNS) for text in without_common_words(named, of_models=True)]
+    models = [text.strip(SIGNS) for text in without_common_words(named, of_models=True)]
     named = [m or "model" * ("model" not in models) for m in models]
     alone = [bool(m) and named.count(m) == 1 for m in named]
     return [m if a else span(b.columns) for m, a, b in zip(named, alone, blocks, strict=True)]
