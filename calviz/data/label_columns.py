@@ -562,9 +562,7 @@ def with_labels_alike(
             asked.append(error)
     if len(scores) == 1 and asked:
         raise asked[0]
-    if len(scores) == 1 or scores[0].width == 1:
-        return tuple(found)
-    if len({each.labels for each in found}) != 1:
+    if scores[0].width > 1 and len({each.labels for each in found}) != 1:
         raise InputError(
             f"nothing says for sure which class each value of '{short(label or '')}' is, the same for all models; choose one",
             readings=[
@@ -572,8 +570,10 @@ def with_labels_alike(
                 for each in scores[:3]
             ],
         )
+    if not asked:
+        return tuple(found)
     return tuple(
-        replace(each, labels=found[0].labels, class_names=found[0].class_names) for each in scores
+        replace(s, labels=found[0].labels, class_names=found[0].class_names) for s in scores
     )
 
 

@@ -86,7 +86,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
         opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
         offered = {name for way in view.ways for name in way.options.get("models", ())}
-        told = options.scores or options.models
+        told = found.scores and (options.scores or options.models)
         beside = score_columns.of_unused_models(view, found, used) if told else set[str]()
         used |= (opposite | offered | beside) - {*options.named_groups}
     # For a map, other columns are copied as they are.

@@ -130,17 +130,12 @@ def named_sets(table: Table, options: ReadingOptions) -> dict[str, dict[str, Col
 
 def of_unused_models(view: TableView, found: roles.ColumnRoles, used: set[str]) -> set[str]:
     """The columns of other models than the chosen ones: they have the same classes, and sum to 1 too."""
-    free = view.numeric(used)
-    sets = [
-        column_names.blocks_named_by(without_common_words(each.columns), [c.name for c in free])
-        for each in found.scores
-        if each.is_block
-    ]
-    blocks = [block.columns for each in sets for block in each]
-    unused = [each for each in blocks if sum_to_one([view.table[name] for name in each])]
-    names = dict.fromkeys(name for each in unused for name in each)
-    if names:
-        mention_unused(view, found.scores[0], [*names])
+    first, free = found.scores[0], [c.name for c in view.numeric(used)]
+    classes = without_common_words(first.columns) if first.is_block else ()
+    sets = [block.columns for block in column_names.blocks_named_by(classes, free)]
+    sets = [each for each in sets if sum_to_one([view.table[name] for name in each])]
+    names = [*dict.fromkeys(name for each in sets for name in each)]
+    mention_unused(view, first, names)
     return {*names}
 
 
@@ -190,49 +185,28 @@ def _of_sets(
     return tuple(sets)
 
 
-#: Where a name may end in a header: at signs, before numbers and before capital letters.
-_CUTS = re.compile(r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=[a-z])(?=[A-Z])")
-
-
 def models_by_sums(
     view: TableView, columns: Sequence[Column], label: str | None
 ) -> tuple[ScoreColumns, ...]:
-    """Models of several columns each: what stands before or after their names is the same in each, as classes are, and each set sums to 1.
+    """Models of several columns each, the same classes in each, whose scores sum to 1.
 
     Raises
     ------
     InputError
-        If they can be taken together in several such ways.
+        If columns can be taken together so in several ways.
     """
-    sets: dict[tuple[bool, str], dict[str, Column]] = {}
-    for column in columns if view.table.named else ():
-        for cut in _CUTS.finditer(column.name):
-            before, after = column.name[: cut.start()], column.name[cut.end() :]
-            if before and after:
-                sets.setdefault((False, before), {})[after] = column
-                sets.setdefault((True, after), {})[before] = column
-    alike: dict[tuple[bool, frozenset[str]], dict[str, dict[str, Column]]] = {}
-    for (at_end, model), own in sets.items():
-        summed = {*(roles.summing([*own.values()]) or ())}
-        own = {name: column for name, column in own.items() if column.name in summed}
-        if own and not all(c.is_zero_one for c in own.values()):
-            alike.setdefault((at_end, frozenset(own)), {})[model] = own
-    ways: dict[frozenset[frozenset[str]], dict[str, dict[str, Column]]] = {}
-    for models in (each for each in alike.values() if len(each) > 1):
-        key = frozenset(frozenset(c.name for c in own.values()) for own in models.values())
-        ways.setdefault(key, models)
-    ways = {key: models for key, models in ways.items() if not any(key < other for other in ways)}
+    ways = roles.sets_that_sum(columns) if view.table.named else []
     if len(ways) > 1:
+        named = [tuple(model.strip(SIGNS) for model in models) for models in ways]
         raise InputError(
             f"'{span(tuple(c.name for c in columns))}' can be taken together in several ways that sum to 1: what are the models?",
-            readings=[
-                Reading(f"the models {span(tuple(models))}", {"models": tuple(models)})
-                for models in ways.values()
-            ],
+            readings=[Reading(f"the models {span(names)}", {"models": names}) for names in named],
         )
-    found = _of_sets(view, next(iter(ways.values())), label) if ways else ()
-    named = zip(found, _models_of(found), strict=True) if found else ()
-    return tuple(replace(s, kind="probabilities", model=model) for s, model in named)
+    sets = (
+        [replace(s, kind="probabilities") for s in _of_sets(view, ways[0], label)] if ways else ()
+    )
+    models = _models_of(sets) if sets else ()
+    return tuple(replace(s, model=model) for s, model in zip(sets, models, strict=True))
 
 
 def _of_all_classes(columns: Sequence[Column]) -> bool:
@@ -347,7 +321,7 @@ def _clearest(view: TableView, scores: ScoreColumns, label: str) -> float:
 #: With fewer rows of a class and of the others, a model of AUROC 0.7 does not surely order them better than chance.
 _SEEN = 33
 #: Signs between the name of a model and that of a class.
-SIGNS = "_.:- "
+SIGNS = "_.:- ()[]{}%"
 #: Words for scores and percent at the ends of what stands around the classes.
 _SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS | column_names.PERCENT))})"
 _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
@@ -355,7 +329,7 @@ _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", 
 
 def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing, and the columns where they are alike."""
-    around = [block.model for block in blocks]
+    around = [block.model.strip(SIGNS) for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
     models = [text.strip(SIGNS) for text in without_common_words(named, of_models=True)]
@@ -402,7 +376,7 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    around = (text.strip("_.:- ()[]{}%") for text in block.around)
+    around = (text.strip(SIGNS) for text in block.around)
     return replace(scores, labels=block.labels, model="_".join(filter(None, around)))
 
 

@@ -2899,7 +2899,8 @@ def test_models_of_several_columns_are_chosen_by_their_names(style: str, label: 
     assert len(one.models) == 1
     order = [one.first.class_names.index(c) for c in both.first.class_names]
     np.testing.assert_allclose(one.first.probs[:, order], both.first.probs)
-    assert not one.roles.features and not one.roles.groups
+    assert not one.roles.features
+    assert not one.roles.groups
     assert any("not used: " in notice.message for notice in one.notices)
 
 
@@ -2913,7 +2914,8 @@ def test_a_name_that_no_model_has_is_refused() -> None:
 def test_columns_of_a_model_that_was_not_chosen_are_no_groups() -> None:
     columns, labels = sets("mod_{m}.{c}")
     file = loaded({**columns, "label": labels}, scores=("mod_v3*",))
-    assert not file.roles.features and not file.roles.groups
+    assert not file.roles.features
+    assert not file.roles.groups
 
 
 def test_percentages_of_two_models_are_asked_about_as_such() -> None:
