@@ -37,7 +37,7 @@ from calviz.core.predictions import BEFORE, Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size, listed, shorten
 from calviz.data import Loaded, ReadingOptions
 from calviz.data.csv_dialect import Dialect
-from calviz.data.writing import SUFFIXES, score_names, write_predictions
+from calviz.data.writing import SUFFIXES, TEXT, score_names, write_predictions
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import TITLES, ClassBars, Mode
 from calviz.figures.cumulative_plot import Cumulative
@@ -608,7 +608,7 @@ def written(
 ) -> tuple[bytes, int, str]:
     """Return the content of a calibrated file, as `write_predictions` writes it, how many of its rows are calibrated, and what is to say of predicted classes."""
     values = data.probs.size if isinstance(data, Predictions) else data.n
-    if suffix in (".csv", ".jsonl") and values > MOST_TEXT:
+    if suffix in (*TEXT, ".jsonl") and values > MOST_TEXT:
         raise OptionError(f"{values:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
@@ -627,7 +627,7 @@ def differences(suffix: str, loaded: Loaded, written: Dataset, later: int = 0) -
         before = f"'{BEFORE}' is as it was"
     yield f"{md(listed(new))} {'holds' if len(new) == 1 else 'hold'} the new scores; {before}."
     # The cells of the file stand in a table, but scores in its text cannot in Parquet.
-    is_table = suffix == ".csv" or (suffix != ".npz" and not isinstance(loaded.style, Dialect))
+    is_table = suffix in TEXT or (suffix != ".npz" and not isinstance(loaded.style, Dialect))
     keeps = is_table and loaded.cells is not None
     yield "All else is as in your file." if keeps else STAYS
     for repair in loaded.repairs_made:
@@ -676,7 +676,7 @@ def _offer(
 ) -> None:
     table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
     of_map = f"Map as JSON ({file_size(len(files.map))})"
-    mime = "application/octet-stream" if suffix != ".csv" else "text/csv"
+    mime = "text/csv" if suffix in TEXT else "application/octet-stream"
     offered = (
         ("file", table, files.table, suffix, mime),
         ("map", of_map, files.map, "-map.json", "application/json"),

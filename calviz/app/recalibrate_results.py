@@ -35,7 +35,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import capitalised, counted, decimal, decimals_for, percent, shorten
 from calviz.data import Loaded, ReadingOptions, one_model, read
 from calviz.data.format import Notice, span
-from calviz.data.writing import one_score
+from calviz.data.writing import TEXT, one_score
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, event_rate_if_rare, reduce
@@ -512,7 +512,7 @@ def draw_unlabelled(file: UnreadableFile) -> None:
         f"Calibrated file ({suffix[1:].upper()})",
         lambda: written(after, before, suffix, loaded)[0],
         f"{file.title.split('.')[0]}-calibrated{suffix}",
-        "text/csv" if suffix == ".csv" else "application/octet-stream",
+        "text/csv" if suffix in TEXT else "application/octet-stream",
         type="primary",
         key="calviz.unlabelled",
     )

@@ -329,8 +329,9 @@ def reading(
         Column or array with the true class.
     scores : COL,COL|PREFIX*
         Score columns, by name or by prefix; for NPZ files, the name of the array.
-    models : COL,COL|PREFIX*
-        Score columns of which each is the probability of the event by a model of its own.
+    models : COL,COL|PREFIX*|NAME,NAME
+        Score columns of which each is the probability of the event by a model of its own; or the names of models with a column
+        for each class: mlp,forest for mlp_cat, mlp_dog, forest_cat and forest_dog.
     model_column : COL
         Column that names the model of each row; '' if all rows are judged together.
     kind

@@ -60,7 +60,7 @@ def recalibrate(
     unlabelled : FILE
         With --method prior: rows without labels, from whose scores the new base rate is estimated.
     out : FILE|FOLDER
-        The calibrated file (.csv, .parquet, .jsonl or .npz); a folder if a sample of rows is drawn to fit on.
+        The calibrated file (.csv, .tsv, .parquet, .jsonl or .npz); a folder if a sample of rows is drawn to fit on.
     save_map : MAP.json
         Save the fitted map for 'calviz apply'.
     save_snippet : MAP.py
@@ -248,7 +248,7 @@ def apply(
     map : MAP.json
         A map written by --save-map.
     out : FILE|FOLDER
-        The calibrated file (.csv, .parquet, .jsonl or .npz); a folder if FILE is a pattern, a folder or several files.
+        The calibrated file (.csv, .tsv, .parquet, .jsonl or .npz); a folder if FILE is a pattern, a folder or several files.
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """

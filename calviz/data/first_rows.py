@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.errors import CalvizError, InputError, Reading, in_file
 from calviz.data import other_columns, recognition
-from calviz.data.column_names import is_identifier
+from calviz.data.column_names import blocks_named_by, is_identifier, without_common_words
 from calviz.data.format import Column, ReadingOptions, Source, Table, format_of, no_rows, short
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.questions import by_choices
@@ -27,7 +27,7 @@ from calviz.data.reading import (
 )
 from calviz.data.roles import ONE_COLUMN, ROLES, ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.roles import ColumnRole as ColumnRole
-from calviz.data.score_columns import find_scores
+from calviz.data.score_columns import SIGNS, find_scores, models_by_sums
 
 #: Roles that any number of columns may have.
 _SHARED = ("score", "model", "group", "ignored")
@@ -82,7 +82,7 @@ class FirstRows:
 
     def as_shown(self) -> ReadingOptions:
         """Return the options that read the file with these roles of scores and labels."""
-        return replace(self.options, **_options_of(self.roles, self.options, _ESSENTIAL))
+        return replace(self.options, **self._options_of(self.roles, _ESSENTIAL))
 
     def with_role(self, column: str, role: ColumnRole) -> ReadingOptions:
         """Return the options that give a column another role.
@@ -93,23 +93,28 @@ class FirstRows:
         if self.recognised and role == self.roles[column]:
             told = self.options.weight_column
             return replace(self.options, weight_column=column if role == "weight" else told)
-        roles = dict(self.roles)
+        roles, models = dict(self.roles), self.models
+        # A column of a model of several is none alone.
+        sets = self._sets(self.roles) if role == "model" else {}
+        own = next((each for each in sets if column in each), ())
         for name, was in self.roles.items():
             # What nobody confirmed is no model beside one that was chosen.
             proposed = name in self.asked and not self.recognised and role != was
             if (was == role and role not in _SHARED) or (proposed and {role, was} <= {*_SCORES}):
                 roles[name] = "ignored"
-            elif role in _SCORES and was in _SCORES:
+            elif role not in _SCORES and was == "score" and models.get(name) == models.get(column):
+                roles[name] = "ignored" if column in models else was
+            elif role in _SCORES and was in _SCORES and not own:
                 roles[name] = "ignored" if "confidence" in (role, was) else role
-        roles[column] = role
+        roles |= dict.fromkeys(own, "score") or {column: role}
         if role == "correct" and "label" not in roles.values():
             # Without a label, a score can only be that of the prediction.
             roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
-        before, after = (_options_of(r, self.options) for r in (self.roles, roles))
+        before, after = (self._options_of(r) for r in (self.roles, roles))
         changed = {key: value for key, value in after.items() if value != before[key]}
         changed["groups"] = self._groups_with(column, role)
         if not self.recognised:
-            changed |= _options_of(roles, self.options, _ESSENTIAL)
+            changed |= self._options_of(roles, _ESSENTIAL)
         if {"scores", "models", "kind"} & {*changed}:
             changed |= {key: after[key] for key in ("scores", "models", "kind")}
             changed["class_names"] = None  # which are in the order of the scores
@@ -125,31 +130,50 @@ class FirstRows:
             return (*others, f"!{column}")
         return None if others == ("*",) else others
 
+    def _options_of(
+        self, roles: Mapping[str, ColumnRole], keys: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Return the options, or those of `keys`, that say the roles."""
+
+        def named(*wanted: str) -> tuple[str, ...]:
+            return tuple(name for name, role in roles.items() if role in wanted)
+
+        options, confidence = self.options, named("confidence")
+        models = named("model") or self._sets_named(named("score"))
+        kind = (
+            "confidence" if confidence else None if options.kind == "confidence" else options.kind
+        )
+        said: dict[str, Any] = {
+            # That no rows belong together stays said.
+            option: next(iter(named(role)), "" if getattr(options, option) == "" else none)
+            for role, (option, _, none) in ONE_COLUMN.items()
+        }
+        if len(named("label")) > 1:  # several columns are one label: 0 and 1 for each class
+            said["label"] = None
+        scores = None if models else confidence or named("score") or None
+        said |= {"scores": scores, "models": models or None, "kind": kind}
+        return {key: said[key] for key in keys or said}
+
+    def _sets(self, columns: Iterable[str]) -> dict[tuple[str, ...], tuple[str, str]]:
+        """The columns of each model, where the first one has several, and what stands before and after its classes; {} if it is the only one."""
+        scores = [name for name, role in self.roles.items() if role == "score"]
+        first = [n for n in scores if self.models.get(n) == self.models.get(scores[0])]
+        classes = without_common_words(first) if len(first) > 1 else ()
+        sets = {block.columns: block.around for block in blocks_named_by(classes, [*columns])}
+        return sets if len(sets) > 1 else {}
+
+    def _sets_named(self, scores: Sequence[str]) -> tuple[str, ...]:
+        """What stands beside the classes of each model, if scores are of several models of several columns; () otherwise."""
+        sets = self._sets(scores)
+        sides = (
+            tuple(part.strip(SIGNS) for part in side) for side in zip(*sets.values(), strict=True)
+        )
+        names = next((side for side in sides if all(side) and len({*side}) == len(side)), ())
+        return names if sum(map(len, sets)) == len(scores) else ()
+
 
 #: The options that say which columns are scores, labels and weights.
 _ESSENTIAL = ("label", "scores", "models", "kind", "prediction_column", "correct_column", "weight_column")  # fmt: skip
-
-
-def _options_of(
-    roles: Mapping[str, ColumnRole], options: ReadingOptions, keys: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Return the options, or those of `keys`, that say the roles."""
-
-    def named(*wanted: str) -> tuple[str, ...]:
-        return tuple(name for name, role in roles.items() if role in wanted)
-
-    models, confidence = named("model"), named("confidence")
-    kind = "confidence" if confidence else None if options.kind == "confidence" else options.kind
-    said: dict[str, Any] = {
-        # That no rows belong together stays said.
-        option: next(iter(named(role)), "" if getattr(options, option) == "" else none)
-        for role, (option, _, none) in ONE_COLUMN.items()
-    }
-    if len(named("label")) > 1:  # several columns are one label: 0 and 1 for each class
-        said["label"] = None
-    scores = None if models else confidence or named("score") or None
-    said |= {"scores": scores, "models": models or None, "kind": kind}
-    return {key: said[key] for key in keys or said}
 
 
 def first_rows(
@@ -405,6 +429,7 @@ def _guessed(view: TableView) -> ColumnRoles:
     scores: tuple[ScoreColumns, ...] = ()
     with suppress(CalvizError):
         scores = find_scores(view, taken, label)
+        scores = scores or models_by_sums(view, view.numeric(used), label)
     # The columns of fractions: those in [0, 1], or what may be percentages or logits if there are none.
     free = [c for c in view.numeric(used) if c.type == "number" and not c.is_label_like]
     free = [c for c in free if not c.has_unit and (np.any(c.head < 0) or not np.any(c.head > 100))]

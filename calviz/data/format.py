@@ -76,7 +76,8 @@ class ReadingOptions:
     scores : tuple of str, optional
         The score columns; an entry that ends in ``*`` is a prefix. In NPZ files, the key of the array.
     models : tuple of str, optional
-        The score columns, or prefixes, of which each is a model of its own: its probability of the event.
+        The score columns, or prefixes, of which each is a model of its own: its probability of the event. Or what the columns of
+        each model begin or end with, if each has a column for every class.
     model_column : str, optional
         The column that names the model of each row, where each identifier has a row for each model; "" means none.
     kind : {"probabilities", "logits", "confidence"}, optional

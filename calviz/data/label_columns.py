@@ -258,7 +258,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         return None
     plural = "s" if first.width != 1 else ""
     word = "probability" if first.kind == "probabilities" else "logit"
-    what = f"{first.width:,} {word} column{plural} found"
+    many = f"{len(scores):,} models of " * (len(scores) > 1)
+    what = f"{many}{first.width:,} {word} column{plural}{' each' * bool(many)} found"
     # Beside the scores of models, which sum to no 1, two words may say whether the event happened.
     sums = first.is_block and first.kind == "probabilities"
     models = sums and not roles.sum_to_one(view.columns(first))
@@ -541,6 +542,39 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
         text = f"the labels of '{short(label)}' count the classes from 1"
         view.note(Notice.LABEL_VALUES, "info", text)
     return matching.by_number([str(j + base) for j in range(k)])
+
+
+def with_labels_alike(
+    view: TableView, scores: tuple[ScoreColumns, ...], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Say how the label spells the classes, which are the same in all models of several columns: as those do that tell it.
+
+    Raises
+    ------
+    InputError
+        If none tells it, or two contradict each other.
+    """
+    found, asked = list[ScoreColumns](), list[InputError]()
+    for each in scores:
+        try:
+            found.append(with_labels(view, each, label))
+        except InputError as error:
+            asked.append(error)
+    if len(scores) == 1 and asked:
+        raise asked[0]
+    if scores[0].width > 1 and len({each.labels for each in found}) != 1:
+        raise InputError(
+            f"nothing says for sure which class each value of '{short(label or '')}' is, the same for all models; choose one",
+            readings=[
+                Reading(f"only '{short(each.model)}'", {"scores": each.columns, "models": None})
+                for each in scores[:3]
+            ],
+        )
+    if not asked:
+        return tuple(found)
+    return tuple(
+        replace(s, labels=found[0].labels, class_names=found[0].class_names) for s in scores
+    )
 
 
 def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:

@@ -86,7 +86,9 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         single = [view.table[s.columns[0]] for s in found.scores if s.width == 1]
         opposite = {c.name for one in single for c in view.numeric(used) if sum_to_one([one, c])}
         offered = {name for way in view.ways for name in way.options.get("models", ())}
-        used |= (opposite | offered) - {*options.named_groups}
+        told = found.scores and (options.scores or options.models)
+        beside = score_columns.of_unused_models(view, found, used) if told else set[str]()
+        used |= (opposite | offered | beside) - {*options.named_groups}
     # For a map, other columns are copied as they are.
     time = options.time_column or None if options.for_map else time_column(view, used - {cluster})
     used |= {time} if time else set()
@@ -161,7 +163,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
         score_columns.ask_if_models(view, scores[0].columns, label)
     if len(scores) == 1 or options.models:
         scores = tuple(of_named_class(view, s, label) for s in scores)
-    scores = tuple(label_columns.with_labels(view, s, label) for s in scores)
+    scores = label_columns.with_labels_alike(view, scores, label)
     found = label_columns.with_event_last(view, replace(found, scores=scores, label=label))
     label_columns.ask_if_predicted(view, found, taken)
     label_columns.note_agreement(view, found, taken)
@@ -213,6 +215,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
     single = [(one.called, name) for one, name in _named(options, ONE_COLUMN.values())]
     listed = options.scores or options.models or ()
+    listed = () if score_columns.named_sets(table, options) else listed
     scores = [("score column", s) for s in listed if not s.endswith("*")]
     for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
@@ -675,6 +678,11 @@ def no_scores(view: TableView, taken: set[str], label: str | None) -> InputError
         score_columns.ask_if_models(view, called, label)
     above = [c for c in hundredths if not c.has_unit and np.any(c.head > 0.1)]
     called = [one] if (one := score_columns.only_with_words(above)) else called
+    if models := tuple(s.model for s in score_columns.models_by_sums(view, hundredths, label)):
+        answer = f"percentages of {len(models)} models"
+        reading = Reading(answer, {"models": models, "repair": ("percent",)})
+        sums = f"the columns of {span(models)} sum to 100 in every row, as percentages do"
+        return InputError(sums, readings=[reading])
     if percent := percent or (tuple(called) if len(called) == 1 else ()):
         reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
         does = "sum to 100 in every row" if len(percent) > 1 else "lies in 0 to 100"

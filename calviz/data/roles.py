@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
@@ -351,6 +352,32 @@ def summing(numeric: Sequence[Column]) -> tuple[str, ...] | None:
         return None
     _, start, stop = max(runs)
     return tuple(c.name for c in unit[start:stop])
+
+
+#: Where a name may end in a header: at signs, before numbers and before capital letters.
+_CUTS = re.compile(r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=[a-z])(?=[A-Z])")
+
+
+def sets_that_sum(columns: Sequence[Column]) -> list[dict[str, dict[str, Column]]]:
+    """Ways to take columns as those of several models: what stands before or after the name of each is the same in all, as classes are, and each set sums to 1."""
+    sets: dict[str, dict[str, Column]] = {}
+    for column in columns:
+        for cut in _CUTS.finditer(name := column.name):
+            sets.setdefault(name[: cut.end()], {})[name[cut.end() :]] = column
+            sets.setdefault(name[cut.start() :], {})[name[: cut.start()]] = column
+    alike: dict[frozenset[str], dict[str, dict[str, Column]]] = {}
+    for model, own in sets.items():
+        summed = {*(summing([*own.values()]) or ())}
+        own = {inner: c for inner, c in own.items() if c.name in summed}
+        if own and not all(c.is_zero_one for c in own.values()):
+            alike.setdefault(frozenset(own), {})[model] = own
+    ways = {
+        frozenset(frozenset(c.name for c in own.values()) for own in models.values()): models
+        for models in reversed(alike.values())  # the first of several cuts counts
+        if len(models) > 1
+    }
+    fullest = [key for key in ways if not any(key < other for other in ways)]
+    return [ways[key] for key in reversed(fullest)]
 
 
 def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:

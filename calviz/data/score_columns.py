@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from calviz.core.errors import InputError, OptionError, Reading
 from calviz.core.predictions import BEFORE
 from calviz.data import column_names, roles
 from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
-from calviz.data.format import Column, Notice, known_columns, short, span
+from calviz.data.format import Column, Notice, ReadingOptions, Table, known_columns, short, span
 from calviz.data.loaded import ReadingForMap
 from calviz.data.roles import CLEAR, ScoreColumns, ScoreKind, TableView, follows, sum_to_one
 
@@ -46,15 +46,22 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     rules = [_models_with_colons, _named_arrays, named_by_labels, _with_known_words]
     if BEFORE in view.table:  # lists may be of the scores before the map
         rules[1:3] = named_by_labels, _named_arrays
-    return chosen(view) or next(filter(None, (rule(view, taken, label) for rule in rules)), ())
+    return chosen(view, label) or next(
+        filter(None, (rule(view, taken, label) for rule in rules)), ()
+    )
 
 
 # ---- What the user chose
 
 
-def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
+def chosen(view: TableView, label: str | None) -> tuple[ScoreColumns, ...]:
     """The columns that the options name: one set of scores, or several models of one column each."""
     if view.options.models is not None:
+        if sets := named_sets(view.table, view.options):
+            own = isinstance(view.options, ReadingForMap) and len(sets) == 1 and view.options.model
+            names = (str(own),) if own else without_common_words([*sets], of_models=True)
+            called = dict(zip(names, sets.values(), strict=True))
+            return _of_sets(view, called, label)
         columns = _named_by_options(view, view.options.models)
         models = without_common_words(columns, of_models=True)
         if isinstance(view.options, ReadingForMap) and view.options.model and len(columns) == 1:
@@ -78,6 +85,10 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
     )
     if not prefix and not all(class_name for class_name, _ in parsed) and len(columns) > 1:
         names = without_common_words(columns)
+    if label is not None and len(columns) > 1:  # p_<model>_<class>, or p_<class>_<model>
+        shorter, levels = without_common_words(names), view.table[label].classes
+        before, after = ({*map(class_key, some)} for some in (names, shorter))
+        names = shorter if levels <= after and not levels & before else names
     return (_columns(view, columns, names, "logits" if kinds == {"logits"} else "probabilities"),)
 
 
@@ -99,6 +110,35 @@ def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, .
     return tuple(dict.fromkeys(names))
 
 
+def named_sets(table: Table, options: ReadingOptions) -> dict[str, dict[str, Column]]:
+    """The columns of the models that the options name, by classes: each name stands beside the same classes, whose scores sum to 1; {} if names are those of columns."""
+    found: dict[str, dict[str, Column]] = {}
+    for entry in options.models or ():
+        part = re.escape(entry.strip(SIGNS))
+        beside = re.compile(rf"[\W_]*(?:^{part}|(?<![^\W_]){part}(?![^\W_])|{part}$)[\W_]*")
+        single = [c for c in table.columns if c.numeric and c.width is None]
+        own = [c for c in single if beside.search(c.name)] if part and entry not in table else []
+        found[entry] = {beside.sub(" ", c.name, 1).strip(): c for c in own}
+    shared = [n for n in next(iter(found.values()), ()) if all(n in own for own in found.values())]
+    sets = {entry: {name: own[name] for name in shared} for entry, own in found.items()}
+    of_logits = options.kind == "logits"
+    fit = (
+        len(own) > 1 and (of_logits or _of_all_classes([*own.values()])) for own in sets.values()
+    )
+    return sets if all(fit) else {}
+
+
+def of_unused_models(view: TableView, found: roles.ColumnRoles, used: set[str]) -> set[str]:
+    """The columns of other models than the chosen ones: they have the same classes, and sum to 1 too."""
+    first, free = found.scores[0], [c.name for c in view.numeric(used)]
+    classes = without_common_words(first.columns) if first.is_block else ()
+    sets = [block.columns for block in column_names.blocks_named_by(classes, free)]
+    sets = [each for each in sets if sum_to_one([view.table[name] for name in each])]
+    names = [*dict.fromkeys(name for each in sets for name in each)]
+    mention_unused(view, first, names)
+    return {*names}
+
+
 # ---- Names that say it
 
 
@@ -108,17 +148,17 @@ def _models_with_colons(
     """``<model>:<class>`` columns, if all models have the same classes."""
     if not view.table.named:
         return ()
-    models: dict[str, dict[str, str]] = {}
+    models: dict[str, dict[str, Column]] = {}
     for column in view.numeric(taken):
         model, colon, name = column.name.partition(":")
         if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
-            models.setdefault(model.strip(), {})[name.strip()] = column.name
+            models.setdefault(model.strip(), {})[name.strip()] = column
     first = next(iter(models.values()), {})
     own = [c for c in view.numeric(taken) if c.name in first]
-    both = own, [view.table[name] for name in first.values()]
+    both = own, [*first.values()]
     if 1 < len(own) == len(first) and "model" not in models and all(map(_of_all_classes, both)):
         where = [view.table.names.index(columns[0].name) for columns in both]
-        nameless = {"model": {name: name for name in first}}  # as `_models_of` calls it
+        nameless = {"model": {c.name: c for c in own}}  # as `_models_of` calls it
         models = nameless | models if where[0] < where[1] else models | nameless
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
@@ -128,11 +168,45 @@ def _models_with_colons(
         known, before = ({*map(class_key, names)} & truth.classes for names in (first, models))
         if before == truth.classes or not (known or truth.numeric):
             return ()  # <class>:prob, or words that end with a colon
-    names = _names_by_values(view, tuple(first), label)
-    kinds: tuple[ScoreKind, ScoreKind] = ("probabilities", "logits")
-    columns = {model: tuple(classes[n] for n in first) for model, classes in models.items()}
-    of_kind = {model: kinds["logit" in model.lower()] for model in models}
-    return tuple(_columns(view, columns[m], names, kind, m) for m, kind in of_kind.items())
+    return _of_sets(view, models, label)
+
+
+def _of_sets(
+    view: TableView, models: Mapping[str, Mapping[str, Column]], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """The scores of models, whose columns are of the same classes."""
+    first = tuple(next(iter(models.values())))
+    names, sets = _names_by_values(view, first, label), []
+    for model, own in models.items():
+        columns = [own[name] for name in first]
+        logits = "logit" in model.lower() and not _of_all_classes(columns)
+        used = tuple(c.name for c in columns)
+        sets.append(_columns(view, used, names, "logits" if logits else "probabilities", model))
+    return tuple(sets)
+
+
+def models_by_sums(
+    view: TableView, columns: Sequence[Column], label: str | None
+) -> tuple[ScoreColumns, ...]:
+    """Models of several columns each, the same classes in each, whose scores sum to 1.
+
+    Raises
+    ------
+    InputError
+        If columns can be taken together so in several ways.
+    """
+    ways = roles.sets_that_sum(columns) if view.table.named else []
+    if len(ways) > 1:
+        named = [tuple(model.strip(SIGNS) for model in models) for models in ways]
+        raise InputError(
+            f"'{span(tuple(c.name for c in columns))}' can be taken together in several ways that sum to 1: what are the models?",
+            readings=[Reading(f"the models {span(names)}", {"models": names}) for names in named],
+        )
+    sets = (
+        [replace(s, kind="probabilities") for s in _of_sets(view, ways[0], label)] if ways else ()
+    )
+    models = _models_of(sets) if sets else ()
+    return tuple(replace(s, model=model) for s, model in zip(sets, models, strict=True))
 
 
 def _of_all_classes(columns: Sequence[Column]) -> bool:
@@ -212,8 +286,9 @@ def named_by_labels(
     preferred = next(blocks for blocks in of_kind.values() if blocks)
     if preferred is not logits:
         preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
-    if len(preferred) > 1:
-        preferred = [b for b in preferred if _followed(view, b, label)] or preferred
+    clear = [_clearest(view, block, label) for block in preferred]
+    if max(clear) > CLEAR:
+        preferred = [b for b, z in zip(preferred, clear, strict=True) if z > CLEAR / 2]
     found = {column for block in preferred for column in block.columns}
     if called is not None and (len(preferred) == 1 or not {*called.columns} <= found):
         return (called,)
@@ -235,12 +310,18 @@ def named_by_labels(
     return (replace(used, model=""),)
 
 
-def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
-    """Whether the label follows the scores of at least one class."""
-    keys, pairs = view.table[label].keys, zip(view.columns(scores), scores.keys, strict=True)
-    return any(_clear(column, keys == key) > CLEAR for column, key in pairs)
+def _clearest(view: TableView, scores: ScoreColumns, label: str) -> float:
+    """How clearly the label follows the scores of one class, or their reverse, in standard errors; infinite if too few rows have any class to see it."""
+    hits = [np.array(view.table[label].keys == key, bool) for key in scores.keys]
+    if max(h.sum() * (1 - h.mean()) for h in hits) < _SEEN:
+        return np.inf
+    return max(abs(_clear(c, h)) for c, h in zip(view.columns(scores), hits, strict=True))
 
 
+#: With fewer rows of a class and of the others, a model of AUROC 0.7 does not surely order them better than chance.
+_SEEN = 33
+#: Signs between the name of a model and that of a class.
+SIGNS = "_.:- ()[]{}%"
 #: Words for scores and percent at the ends of what stands around the classes.
 _SCORED = rf"(?:{'|'.join(sorted(column_names.SCORE_WORDS | column_names.PERCENT))})"
 _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", re.IGNORECASE)
@@ -248,10 +329,10 @@ _ENDS = re.compile(rf"^(?:{_SCORED}(?:[\W_]+|$))+|(?:(?:^|[\W_]+){_SCORED})+$", 
 
 def _models_of(blocks: Sequence[ScoreColumns]) -> list[str]:
     """Names of models by what stands around their classes, but for words for scores where they differ without; "model" where there is nothing, and the columns where they are alike."""
-    around = [block.model for block in blocks]
+    around = [block.model.strip(SIGNS) for block in blocks]
     named = [_ENDS.sub("", text) for text in around]
     named = named if len({*named}) == len(named) else around
-    models = [text.strip("_.:- ") for text in without_common_words(named, of_models=True)]
+    models = [text.strip(SIGNS) for text in without_common_words(named, of_models=True)]
     named = [m or "model" * ("model" not in models) for m in models]
     alone = [bool(m) and named.count(m) == 1 for m in named]
     return [m if a else span(b.columns) for m, a, b in zip(named, alone, blocks, strict=True)]
@@ -295,7 +376,7 @@ def _usable(
     whole = not any(block.around) and by_known_words(block.columns)
     classes = class_names(block.columns) if whole else block.classes
     scores = _columns(view, block.columns, classes, kind or "probabilities")
-    around = (text.strip("_.:- ()[]{}%") for text in block.around)
+    around = (text.strip(SIGNS) for text in block.around)
     return replace(scores, labels=block.labels, model="_".join(filter(None, around)))
 
 
@@ -324,6 +405,8 @@ def _with_known_words(
     if scores is None:
         return ()
     if not _names_labels(view, scores, label) and scores.kind == "probabilities":
+        if models := models_by_sums(view, view.columns(scores), label):
+            return models
         ask_if_models(view, scores.columns, label)
     return (scores,)
 
@@ -613,6 +696,8 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     columns, one = roles.summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
+    if one is None and (models := models_by_sums(view, numeric, label)):
+        return models
     if columns is not None:
         return (_columns(view, columns, _names_by_values(view, columns, label), "probabilities"),)
     # A confidence without a predicted class is not P(class 1).

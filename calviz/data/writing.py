@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from calviz.data.loaded import Loaded
 
 #: Supported file extensions.
-SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
+#: Those of text in lines and cells.
+TEXT = SUFFIXES[:2]
 #: Optional packages that each format needs.
-_NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow"), ".jsonl": ("pandas", "pyarrow")}
+_NEEDED = dict.fromkeys(TEXT, ("pandas",)) | dict.fromkeys(
+    (".parquet", ".jsonl"), ("pandas", "pyarrow")
+)
 #: Largest array of texts in an NPZ file, in bytes.
 _MOST_TEXT = 256 << 20
 
@@ -104,7 +108,7 @@ def _write(
     import pandas as pd
     import polars as pl
 
-    is_text, style = target.suffix.lower() == ".csv", file.style if file else PLAIN_CSV
+    is_text, style = target.suffix.lower() in TEXT, file.style if file else PLAIN_CSV
     own = file.own_scores.get(before.name, ()) if file else ()
     scores = _scores(data, labelled, own)
     columns = _columns(data, scores)
@@ -178,7 +182,8 @@ def _write_table(frame: pd.DataFrame, cells: dict[str, Any], target: Path, style
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if (suffix := target.suffix.lower()) == ".csv":
+    if (suffix := target.suffix.lower()) in TEXT:
+        style = replace(style, separator="\t") if suffix == ".tsv" else style
         texts = pl.DataFrame({k: _texts(v) for k, v in cells.items()}) if cells else None
         target.write_bytes(csv_bytes(frame, style, texts))
         return

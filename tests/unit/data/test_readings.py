@@ -2803,3 +2803,158 @@ def test_a_class_that_no_row_has_is_said_to_be_assumed() -> None:
         assert any(f"no row has '{other}', which is assumed" in n.message for n in file.notices)
     file = read(b"score,y\n0.3,no\n0.6,yes\n")
     assert not any("assumed" in n.message for n in file.notices)
+
+
+# ---- Several models of several columns
+
+
+def sets(style: str, *, n: int = 300, models: Sequence[str] = ("v3", "v2"), turned: bool = True) -> tuple[dict[str, Any], np.ndarray]:  # fmt: skip
+    """Columns of two models of three classes, the second one in another order of these, and the classes."""
+    rng, names = np.random.default_rng(1), ("ok", "spam", "hate")
+    p = rng.dirichlet([1, 1, 1], n)
+    labels = np.array([rng.choice(names, p=row) for row in p])
+    each = (p, 0.6 * p + 0.4 * rng.dirichlet([1, 1, 1], n))
+    columns = {}
+    for model, scores, order in zip(models, each, ((0, 1, 2), (2, 0, 1)), strict=True):
+        for j in order if turned else (0, 1, 2):
+            columns[style.format(m=model, c=names[j])] = scores[:, j].round(4)
+    return columns, labels
+
+
+STYLES = ("mod_{m}.{c}", "{m}_p_{c}", "p_{c}_{m}", "{c}_{m}", "{m}({c})", "p_{m}_{c}", "{m} {c}")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_sets_that_sum_to_1_each_are_models_without_labels(style: str) -> None:
+    """Found by a stranger: without labels, only the last of two models was read."""
+    columns, labels = sets(style)
+    labelled = loaded({**columns, "label": labels})
+    with pytest.raises(InputError, match="2 models of 3 probability columns each found"):
+        loaded(columns)
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+    file = read(content, name="x.csv", options=ReadingForMap())
+    assert [*file.models] == [*labelled.models] == ["v3", "v2"]
+    for name, data in file.models.items():
+        own = labelled.models[name]
+        order = [data.class_names.index(c) for c in own.class_names]
+        np.testing.assert_allclose(data.probs[:, order], own.probs)
+
+
+def test_models_whose_columns_alternate_are_told_apart() -> None:
+    columns, _ = sets("{c}_{m}", turned=False)
+    content = pd.DataFrame({k: columns[k] for k in sorted(columns)}).to_csv(index=False).encode()
+    file = read(content, name="x.csv", options=ReadingForMap())
+    assert {*file.models} == {"v2", "v3"}
+
+
+def test_columns_that_pair_in_two_ways_are_asked_about() -> None:
+    p = P.round(3)
+    columns = {"a_x": p, "a_y": 1 - p, "b_x": 1 - p, "b_y": p}
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+    with pytest.raises(InputError, match="several ways") as caught:
+        read(content, name="x.csv", options=ReadingForMap())
+    for reading, names in zip(caught.value.readings, (("a", "b"), ("x", "y")), strict=True):
+        file = read(content, name="x.csv", options=ReadingForMap().answered(reading))
+        assert tuple(file.models) == names
+
+
+def test_labels_are_spelt_alike_for_all_models() -> None:
+    """The numbers of the labels count classes in the order of the alphabet, which a weak model does not tell."""
+    columns, labels = sets("{m}.{c}", turned=False)
+    weak = np.random.default_rng(5).dirichlet([1, 1, 1], len(labels))
+    columns |= {f"v2.{c}": weak[:, j].round(4) for j, c in enumerate(("ok", "spam", "hate"))}
+    codes = np.unique(labels, return_inverse=True)[1]
+    file = loaded({**columns, "label": codes})
+    assert len(file.models) == 2
+    for data in file.models.values():
+        np.testing.assert_array_equal(np.array(data.class_names)[data.labels], labels)
+
+
+def test_models_that_contradict_each_other_about_the_labels_are_asked_about() -> None:
+    columns, labels = sets("{m}.{c}", turned=False)
+    columns |= {f"v2.{c}": columns[f"v3.{o}"] for c, o in (("ok", "spam"), ("spam", "hate"), ("hate", "ok"))}  # fmt: skip
+    codes = np.array([("ok", "spam", "hate").index(each) for each in labels])
+    error = asked({**columns, "label": codes})
+    assert [r.label for r in error.readings] == ["only 'v3'", "only 'v2'"]
+    file = loaded({**columns, "label": codes}, **error.readings[0].options)
+    assert (file.first.probs.argmax(axis=1) == file.first.labels).mean() > 0.5
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_a_model_of_few_rows_that_the_labels_hardly_follow_stays_one(weak: bool) -> None:
+    columns, labels = sets("{m}.{c}", n=40)
+    if weak:
+        p = np.random.default_rng(2).dirichlet([3, 3, 3], 40).round(4)
+        columns |= {f"v2.{c}": p[:, j] for j, c in enumerate(("ok", "spam", "hate"))}
+    assert [*loaded({**columns, "label": labels}).models] == ["v3", "v2"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("label", ["label", "final_action"])
+def test_models_of_several_columns_are_chosen_by_their_names(style: str, label: str) -> None:
+    columns, labels = sets(style)
+    both = loaded({**columns, label: labels}, models=("v2", "v3"), label=label)
+    assert [*both.models] == ["v2", "v3"]
+    one = loaded({**columns, label: labels}, models="v2", label=label)
+    assert len(one.models) == 1
+    order = [one.first.class_names.index(c) for c in both.first.class_names]
+    np.testing.assert_allclose(one.first.probs[:, order], both.first.probs)
+    assert not one.roles.features
+    assert not one.roles.groups
+    assert any("not used: " in notice.message for notice in one.notices)
+
+
+def test_a_name_that_no_model_has_is_refused() -> None:
+    columns, labels = sets("mod_{m}.{c}")
+    for names in (("v3", "v4"), ("mod",), ("v3", "mod_v2.ok")):
+        with pytest.raises(OptionError, match="is not in the file"):
+            loaded({**columns, "label": labels}, models=names)
+
+
+def test_columns_of_a_model_that_was_not_chosen_are_no_groups() -> None:
+    columns, labels = sets("mod_{m}.{c}")
+    file = loaded({**columns, "label": labels}, scores=("mod_v3*",))
+    assert not file.roles.features
+    assert not file.roles.groups
+
+
+def test_percentages_of_two_models_are_asked_about_as_such() -> None:
+    columns, _ = sets("mod_{m}.{c}")
+    content = pd.DataFrame({k: 100 * v for k, v in columns.items()}).to_csv(index=False).encode()
+    with pytest.raises(InputError, match="v3 and v2 sum to 100") as caught:
+        read(content, name="x.csv", options=ReadingForMap())
+    (reading,) = caught.value.readings
+    file = read(content, name="x.csv", options=ReadingForMap().answered(reading))
+    assert [*file.models] == ["v3", "v2"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_role_of_a_model_goes_to_all_its_columns(style: str) -> None:
+    """Found by a stranger: a click on one of four columns of a second model made five models."""
+    columns, labels = sets(style)
+    content = pd.DataFrame({**columns, "label": labels}).to_csv(index=False).encode()
+    first, second = ([style.format(m=m, c=c) for c in ("ok", "spam", "hate")] for m in ("v3", "v2"))
+    alone = ReadingOptions(models="v3")
+    shown = first_rows(content, options=alone, read=read(content, name="x.csv", options=alone))
+    options = shown.with_role(second[1], "model")
+    file = read(content, name="x.csv", options=options)
+    assert len(file.models) == 2
+    assert {c for s in file.roles.scores for c in s.columns} == {*first, *second}
+    # And back: without one of its columns, a model is none.
+    shown = first_rows(content, options=options, read=file)
+    assert {shown.roles[name] for name in (*first, *second)} == {"score"}
+    one = read(content, name="x.csv", options=shown.with_role(second[0], "ignored"))
+    assert {*one.roles.scores[0].columns} == {*first}
+    assert len(one.models) == 1
+
+
+def test_another_label_leaves_two_models_as_they_are() -> None:
+    columns, labels = sets("mod_{m}.{c}")
+    content = pd.DataFrame({**columns, "a": labels, "b": np.roll(labels, 1)}).to_csv(index=False).encode()  # fmt: skip
+    shown = first_rows(content)
+    for label in ("a", "b"):
+        file = read(content, name="x.csv", options=shown.with_role(label, "label"))
+        assert [*file.models] == ["v3", "v2"]
+        assert file.roles.label == label
+    unlabelled = first_rows(pd.DataFrame(columns).to_csv(index=False).encode())
+    assert unlabelled.as_shown().scores is None

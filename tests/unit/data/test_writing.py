@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from tests.inputs.table_files import write_table
 
 
 N = 60
-SUFFIXES = (".csv", ".parquet", ".jsonl", ".npz")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
 ROLES = {"weight_column": "importance of row", "cluster_column": "patient", "time_column": "seen"}
 
 
@@ -727,7 +728,7 @@ def test_numbers_stay_without_quotation_marks_where_only_texts_have_them(tmp_pat
     )
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES[:3])
+@pytest.mark.parametrize("suffix", SUFFIXES[:4])
 @pytest.mark.parametrize("as_list", [False, True])
 def test_nested_columns_come_along_and_the_calibrated_scores_are_those_read(
     tmp_path: Path, suffix: str, as_list: bool
@@ -749,9 +750,10 @@ def test_nested_columns_come_along_and_the_calibrated_scores_are_those_read(
     flat = replace(loaded.first, probs=np.full((N, 3), 1 / 3))
     write_predictions(flat, out, before=loaded.first, file=loaded)
     assert read(out).first.probs == pytest.approx(1 / 3)
-    read_as = {".csv": pl.read_csv, ".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
+    read_as = {".csv": pl.read_csv, ".tsv": partial(pl.read_csv, separator="\t")}
+    read_as |= {".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
     frame = read_as[suffix](out)
-    if suffix != ".csv":
+    if suffix not in (".csv", ".tsv"):
         assert frame["meta"].to_list() == [r["meta"] for r in records]
         return
     lists = ["scores"] if as_list else [f"scores.{name}" for name in names]
