@@ -76,15 +76,16 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
+    slices, choices = levels.slices.slices, levels.choices
     frame: dict[str, Sequence[object]] = {
-        column: [shorten(s.where[0][1], 40) or "missing" for s in levels.slices.slices],
-        "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in levels.choices],
-        "kept": [c.kept for c in levels.choices],
-        _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in levels.choices],
-        "the score is": [levels.word(s) for s in levels.slices.slices],
-        "rows": [s.rows for s in levels.slices.slices],
-        "score": percent_numbers((s.score for s in levels.slices.slices), 2),
-        "hits": percent_numbers((s.hits for s in levels.slices.slices), 2),
+        column: [shorten(s.where[0][1], 40) or "missing" for s in slices],
+        "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in choices],
+        "kept": [c.kept for c in choices],
+        _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in choices],
+        "the score is": [levels.word(s) for s in slices],
+        "rows": [s.rows for s in slices],
+        "score": percent_numbers((s.score for s in slices), 2),
+        "hits": percent_numbers((s.hits for s in slices), 2),
     }
     none = {*frame["from"]} == {"none"}
     if none:
@@ -104,10 +105,11 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     )
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
-    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, unless fewer than 5 % of the rows are to be kept. "
+    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, unless fewer than 5 % of the rows are to be kept."
+    promise, key = levels.guarantee(risk / 100)
     st.caption(
-        f"{nowhere * none}Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
-        help=capitalised(levels.guarantee(risk / 100)),
+        f"{nowhere if none else promise} Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
+        help=None if none else key,
     )
 
 

@@ -227,7 +227,7 @@ def print_groups(levels: Levels, column: str, risk: float) -> None:
         names = [short_name(name) or "missing" for name in few[:5]] + ["…"] * (len(few) > 5)
         some = f"{counted(len(few), 'value')} with fewer than {levels.least_rows} rows"
         show(f"{some}: {', '.join(names)}", "dim")
-    text = f"Too high or low: beyond chance, corrected for all {len(levels.slices.slices)} values; the verdict looks at the slices of all columns. The last columns: {levels.guarantee(risk)}"
+    text = f"Too high or low: beyond chance, corrected for all {len(levels.slices.slices)} values; the verdict looks at the slices of all columns. {' '.join(levels.guarantee(risk))}"
     show(text, "dim")
 
 

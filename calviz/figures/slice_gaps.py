@@ -360,7 +360,7 @@ class FeatureGap(Figure):
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The levels of a group column, most significantly off first.
+    """The levels of a group column: those with a threshold first, then the most significantly off.
 
     Attributes
     ----------
@@ -382,11 +382,12 @@ class Levels:
     off: tuple[Slice, ...]
 
     @claim("threshold-risk")
-    def guarantee(self, risk: float) -> str:
-        """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
+    def guarantee(self, risk: float) -> tuple[str, str]:
+        """Say what the thresholds of `choices` promise, and what stands where there is none."""
         return (
-            f"of the predictions from that confidence on, chosen on all of these rows, at most {words.percent(risk, 0)} are wrong on new rows too, with "
-            f"{words.level_text(CONFIDENCE)} confidence for all values together; the share that is right is that of the same rows. None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; none shown: more rows may help; with a number: at least about so many more are needed."
+            f"From that confidence on, at most {words.percent(risk, 0)} are wrong on new rows too, with {words.level_text(CONFIDENCE)} confidence for "
+            "all values together; it is chosen on all of these rows, on which the share that is right is counted.",
+            "None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; not yet: more rows may help, at least about as many as are said.",
         )
 
     def word(self, level: Slice) -> str:
@@ -435,6 +436,8 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     def choice(part: Sample) -> ReferralChoice:
         return RiskCoverage.compute(part, band=False).at_risk(risk, confidence=confidence)
 
-    choices = tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices)
+    both = [(s, choice(Sample.of(sample, where=s.where))) for s in judged.slices]
+    both.sort(key=lambda pair: not pair[1].kept)
+    judged = replace(judged, slices=tuple(s for s, _ in both))
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
-    return Levels(judged, choices, few, off)
+    return Levels(judged, tuple(c for _, c in both), few, off)

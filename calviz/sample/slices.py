@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, get_args
 
 import numpy as np
@@ -317,15 +317,20 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
     columns = tuple(name for name in how["columns"] if name != PREDICTED)
     factors, _ = predictions.sliced_columns(sample.data, columns, how["min_rows"])
     # Those that are off otherwise than the other rows, but predicted classes, which lie across all slices.
-    off, left = list[Slice](), [s for s in found.off if s.where[0][0] != PREDICTED or s.where[1:]]
-    outside, alike = np.ones(sample.data.n, bool), sample.view(slice_tests.alike)
-    while left:
-        left = left[:_MOST_BESIDE]
+    off = [s for s in found.off if s.of_class]
+    left = [s for s in found.off if s not in off and (s.where[0][0] != PREDICTED or s.where[1:])]
+    outside, alike = (
+        rows_outside(sample.data, [s.where for s in off]),
+        sample.view(slice_tests.alike),
+    )
+    while left := left[:_MOST_BESIDE]:
         tests = slice_tests.tested(sample, [s.where for s in left], outside, alike)
-        differ = (s for s, (p, _) in zip(left, tests, strict=True) if s.of_class or p <= found.rate)
-        off += (first := [*islice(differ, 1)])
-        outside &= rows_outside(sample.data, [s.where for s in first])
-        left = _left(sample, found, [s for s in left if s not in off], outside) if first else []
+        differ = (s for s, (p, _) in zip(left, tests, strict=True) if p <= found.rate)
+        if (one := next(differ, None)) is None:
+            break
+        off.append(one)
+        outside &= rows_outside(sample.data, [one.where])
+        left = _left(sample, found, [s for s in left if s is not one], outside)
     for where, name in class_gaps.furthest_within(sample, factors, outside, how["min_rows"]):
         part = _of_class(sample, name, where, outside, how)
         if part and part.p_value * len(found.slices) <= WITHIN:

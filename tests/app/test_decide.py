@@ -305,7 +305,7 @@ def test_what_one_split_guarantees_is_observed_on_the_other():
     found = calviz.threshold(p, choose_split="calibration")
     right = percent(1 - found.observed).replace("\xa0", " ")
     assert f"Keep {percent(found.kept)} of the rows: ".replace("\xa0", " ") + right in words
-    assert words.count("with 95 % confidence") == 1
+    assert words.count("with 95 % confidence") == 2
     slice = r"Where (condition = \w+, [\d.]+ % of \d+ kept are wrong) \("
     title = plain(app.title[0].value).replace("\xa0", " ")
     assert title.endswith(f"; where {re.search(slice, plain(words))[1]}")
@@ -651,9 +651,9 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["algebra", "kept"] > 0
     assert table.loc["chess", "kept"] == 0
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
-    assert re.fullmatch(r"none; needs ≥ [\d,]+ more", table.loc["chess", "from"])
-    help = " ".join(c.help or "" for c in app.caption)
-    assert "on new rows too, with 95 % confidence for all values together" in plain(help)
+    assert re.fullmatch(r"not yet: ≥ [\d,]+ more rows", table.loc["chess", "from"])
+    said = plain(" ".join(c.value for c in app.caption))
+    assert "on new rows too, with 95 % confidence for all values together" in said
 
 
 # ---- A judge against people

@@ -236,7 +236,7 @@ def test_a_map_for_other_classes_is_refused(file, tmp_path):
 def test_out_must_be_a_format_that_is_written(file, tmp_path):
     out = run("recalibrate", file, "--method", "ets", "--out", tmp_path / "x.xlsx")
     assert out.exit_code == 2
-    assert ".csv, .parquet, .jsonl or .npz" in out.stderr
+    assert ".csv, .tsv, .parquet, .jsonl or .npz" in out.stderr
     out = run(
         "recalibrate", file, "--method", "ets", "--cross-fit", 3, "--out", tmp_path / "x.npz",
         "--save-map", tmp_path / "m.json",
