@@ -12,7 +12,6 @@ from scipy.special import chdtrc, logit, ndtri, stdtr, stdtrit
 
 from calviz.core import blocks, predictions
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
-from calviz.core.entry_specs import takes_weights
 from calviz.core.events import BinaryEvents, cells_of
 from calviz.core.p_values import LARGE, above, clopper_pearson, max_t, tails_of_hits
 from calviz.sample import error_bars
@@ -533,7 +532,6 @@ def p_of_years(sample: Sample, where: Where, outside: BoolArray) -> float:
     return float(chdtrc(freedom, weight @ away**2) < _DIFFER)
 
 
-@takes_weights
 def alike(sample: Sample) -> IntArray:
     """The part of the scores in which each row is, shape (n,): in one, scores are about the same."""
     cell, cells = cells_of(sample.scored.score)

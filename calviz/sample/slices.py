@@ -302,7 +302,7 @@ def _with_class(sample: Sample, found: Slices, how: dict[str, Any]) -> Slices:
     for where, one in [item for item in bases.items() if item[0]][:_MOST_NAMED]:
         name = class_gaps.furthest_off(sample.view(_part, where=where, inside=True))
         whole = _of_class(sample, name, where, every, how)
-        alone = slice_tests.tested(sample, [one.where], every, sample.view(slice_tests.alike))[0][0]
+        alone = slice_tests.tested(sample, [one.where], every, sample.view(_alike))[0][0]
         own = max(one.p_value, alone), -one.least_error
         # Of many rows, both p-values may be 0.
         if whole and (whole.p_value, -whole.least_error) < own:
@@ -319,10 +319,7 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
     # Those that are off otherwise than the other rows, but predicted classes, which lie across all slices.
     off = [s for s in found.off if s.of_class]
     left = [s for s in found.off if s not in off and (s.where[0][0] != PREDICTED or s.where[1:])]
-    outside, alike = (
-        rows_outside(sample.data, [s.where for s in off]),
-        sample.view(slice_tests.alike),
-    )
+    outside, alike = (rows_outside(sample.data, [s.where for s in off]), sample.view(_alike))
     while left := left[:_MOST_BESIDE]:
         tests = slice_tests.tested(sample, [s.where for s in left], outside, alike)
         differ = (s for s, (p, _) in zip(left, tests, strict=True) if p <= found.rate)
@@ -340,13 +337,18 @@ def _of_other_classes(sample: Sample, found: Slices, how: dict[str, Any]) -> Sli
     return found
 
 
+@takes_weights
+def _alike(sample: Sample) -> IntArray:
+    return slice_tests.alike(sample)
+
+
 def _of_class(
     sample: Sample, name: str, where: Where, outside: BoolArray, how: dict[str, Any]
 ) -> Slice | None:
     """A slice of one class, whose probability is tested on the rows `outside` against a calibrated model's, and that of other rows with about the same; None of too few rows."""
     of = judging(sample, name)
     slices = of.view(_measured, **how | {"columns": (), "only": where}).slices
-    parts = None, of.view(slice_tests.alike)
+    parts = None, of.view(_alike)
     (_, gap), _ = tests = [slice_tests.tested(of, [where], outside, part)[0] for part in parts]
     p, difference = max(tests)
     p = p * sample.data.n_classes if gap * difference > 0 else 1.0
@@ -371,7 +373,7 @@ def _told_apart(sample: Sample, found: Slices, changed: Sequence[Where]) -> Slic
     one that is off is tested if no other differs, and comes in the place of that if it carries the difference.
     """
     cell, _ = cells_of(sample.scored.score)
-    part = sample.view(slice_tests.alike)
+    part = sample.view(_alike)
     # One of a class differs, as that is tested with it.
     differ = [s.where for s in found.off if s.of_class]
     outside = rows_outside(sample.data, of_class := (*differ,))
@@ -484,7 +486,7 @@ def _carrying(
     differ = {s.where for s in measured(part, "rest").off}
     for one in (s for s in measured(part, "calibrated").off if s.where in differ):
         outside = ~np.asarray(rows_where(sample.data, first.where + one.where))
-        alike = judged.view(slice_tests.alike) if unlike else None
+        alike = judged.view(_alike) if unlike else None
         p, gap = slice_tests.tested(judged, [first.where], outside, alike)[0]
         other = part.view(_part, where=one.where, inside=False)
         no_gap = p > _NO_GAP and gap / one.gap < _SHARE and other.data.n >= how["min_rows"]
