@@ -264,11 +264,14 @@ def p_against_rest(
     weights: FloatArray | None = None,
     cluster: IntArray | None = None,
     part: IntArray | None = None,
+    within: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,), 1 where there are none; and the difference.
 
     The sums of `parts`, shape (P, S), are those in intervals of the scores, where other rows have the same gap, and of `whole`, shape
     (P, 1), those of all slices; with the `sums` themselves, shape (S,), and shape (1,), the scores do not count.
+    Of parts where others are few beside the slice, the rows are left out: compared with all other rows or, `within`, with those of the
+    scores that the slice has, which are fewer for one above a score.
     The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
     estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
     estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
@@ -280,7 +283,8 @@ def p_against_rest(
     """
     rest = parts.rest_of(whole)
     # Where the others are few beside the slice, its rows are left out.
-    enough = 4 * rest.mass * sums.mass >= parts.mass * np.atleast_2d(rest.mass).sum(axis=0)
+    others = np.atleast_2d(rest.mass * (parts.mass > 0) if within else rest.mass).sum(axis=0)
+    enough = 4 * rest.mass * sums.mass >= parts.mass * others
     some = enough & (rest.rows > 0) & (rest.mass > _TINY)
     estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
     ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
@@ -474,7 +478,12 @@ PARTS = 20
 
 
 def tested(
-    sample: Sample, wheres: Sequence[Where], outside: BoolArray, part: IntArray | None
+    sample: Sample,
+    wheres: Sequence[Where],
+    outside: BoolArray,
+    part: IntArray | None,
+    *,
+    within: bool = False,  # noqa: PT028
 ) -> list[tuple[float, float]]:
     """The p-value and the gap of slices on the rows `outside`, or how much larger the gap is than that of the other rows in the same `part`; shape (n,) each."""
     data, events, weights = sample.data, sample.scored, sample.weights
@@ -498,7 +507,7 @@ def tested(
             whole = parts.each(lambda v: v[..., :-1].sum(axis=-1, keepdims=True))
             kept = np.where(outside, part, -1)
             p_values, gaps = p_against_rest(
-                sums, parts, whole, events, codes, weights, cluster, kept
+                sums, parts, whole, events, codes, weights, cluster, kept, within
             )
         for i in range(size):
             p = min(among * float(p_values[i]), 1.0)

@@ -418,6 +418,12 @@ def _told_apart(sample: Sample, found: Slices, changed: Sequence[Where]) -> Slic
             return replace(found, differ=(*differ, first))
         if not differ:
             return found
+    above = [s.where for s in found.off if s.of_score and rest and not differ]
+    tests = slice_tests.tested(sample, above, outside, part, within=True)
+    if tests and (sure := min(tests)[0]) * len(found.slices) <= found.rate:
+        # Few others have such scores, compared with all other rows.
+        differ = [where for where, (p, _) in zip(above, tests, strict=True) if p == sure]
+        rest = way_of_rows(sample, rows_outside(sample.data, differ), cell, found.rate)
     # The slice that changed over time differs from the other rows by that.
     later = [s.where for s in found.off if s.where in changed[:1] and differ]
     if (

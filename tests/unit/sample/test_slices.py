@@ -1365,3 +1365,21 @@ def test_a_change_of_two_values_together_is_found_and_being_off_alike_all_the_ti
     data, _ = of_two_values(1.3, since=0.0)
     assert usual_slices(Sample.of(data)).off
     assert changed_slices(Sample.of(data)) == []
+
+
+@pytest.mark.parametrize(("low", "seed"), [(0.15, 3), (0.15, 4), (0.25, 3)])
+def test_a_ward_that_is_too_extreme_is_named_above_a_score_beside_a_site_that_is_too_low(low, seed):
+    # Few rows of other wards have scores as high: they are right there.
+    rng, n = np.random.default_rng(seed), 20_000
+    ward, site = rng.choice(5, n, p=[0.2, 0.3, 0.2, 0.15, 0.15]), rng.choice(4, n)
+    true = rng.normal(-1.5, 0.7, n)
+    score = np.where(ward == 0, 2.2 * (true + 1.3) - 1.3, true) - low * (site == 0)
+    data = calviz.Predictions(
+        probs=expit(score),
+        labels=rng.random(n) < expit(true),
+        groups={"ward": ward, "site": site, "sex": rng.choice(2, n)},
+        numbers={"age": rng.integers(18, 99, n)},
+    )
+    (first, *_) = usual_slices(Sample.of(data)).named
+    assert first.where[0] == ("ward", "0")
+    assert first.of_score
