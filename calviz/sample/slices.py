@@ -167,7 +167,8 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
     if first.where not in found.differ:
         return found
     both = len(whole.where) == 1 and _carrying(sample, whole, rate, how, unlike=bool(found.rest))
-    if both:
+    # Rows above a score may be those of another column, if these are as surely off.
+    if both and not (first.of_score and both.p_value > first.p_value):
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         others_first = sorted(found.slices, key=lambda s: s.where in explained)
         found = replace(found, slices=(both, *others_first), differ=differ, explained=explained)
@@ -418,7 +419,7 @@ def _told_apart(sample: Sample, found: Slices, changed: Sequence[Where]) -> Slic
             return replace(found, differ=(*differ, first))
         if not differ:
             return found
-    above = [s.where for s in found.off if s.of_score and rest and not differ]
+    above = [s.where for s in found.off if s.of_score and not differ]
     tests = slice_tests.tested(sample, above, outside, part, within=True)
     if tests and (sure := min(tests)[0]) * len(found.slices) <= found.rate:
         # Few others have such scores, compared with all other rows.
