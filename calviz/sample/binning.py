@@ -630,24 +630,24 @@ def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | 
     if sums.is_of_few:
         return None
     z = logit(np.clip(score, _EXTREME, 1 - _EXTREME))
-    # Of few bins a bend would be one of them, with the chance that made it stand out.
-    most = 3 if z.size > 5 else min(z.size, 2)
-    x = np.stack([np.ones(z.size), z, np.logaddexp(0, z)], axis=1)[:, :most]
+    x = np.stack([np.ones(z.size), z, np.logaddexp(0, z)], axis=1)
 
     def log_likelihood(margin: FloatArray) -> float:
         return float(hits @ margin - rows @ np.logaddexp(0, margin))
 
-    margin = fitted = z
-    # Of the line, then of its bend, what is beyond noise; a bend that is seen is the shape, and less is taken off it.
-    for d, steps, power in ((min(most, 2), min(most, 2), 1), (3, 1, 2))[: max(1, most - 1)]:
+    used, margin, fitted, line = 0, z, z, min(z.size, 2)
+    # Of the line, then of its bend, what is beyond noise; a bend that is seen is the shape, and less is taken off it. Of few bins a
+    # bend would be one of them, with the chance that made it stand out.
+    for d, steps, power in ((line, line, 1), (3, 1, 2))[: 1 + (z.size > 5)]:
         weights = np.full(d, _EXTREME), np.zeros((1, d)), _EXTREME
         theta = penalised_logistic(x[:, :d], z, rows[:, None], hits[:, None], *weights)[0]
         before, fitted = fitted, z + x[:, :d] @ theta
         c = float(chdtri(steps, 1 - LEVEL))
         ratio = 2 * (log_likelihood(fitted) - log_likelihood(before))
         margin = margin + (fitted - before) * (1 - (c / max(ratio, c)) ** power)
+        used = used if used and ratio <= c else d
+    c, x = float(chdtri(used, 1 - LEVEL)), x[:, :used]
     share = expit(margin)
-    c = float(chdtri(most, 1 - LEVEL))
     information = (x.T * (rows * share * (1 - share))) @ x
     reach = np.sqrt(c * np.einsum("ij,ji->i", x, np.linalg.pinv(information) @ x.T))
     return share, expit(margin - reach), expit(margin + reach)
