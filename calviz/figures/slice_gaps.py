@@ -26,7 +26,7 @@ from calviz.sample.class_gaps import class_ranges
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slice_results import Slice, Slices
-from calviz.sample.slices import USUAL_RATE, slices
+from calviz.sample.slices import USUAL_RATE, slices, usual_slices
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import NEAR, nearest
 
@@ -373,6 +373,8 @@ class Levels:
         Levels with fewer than `least_rows` rows, which are not judged.
     off : tuple of Slice
         The slices that are off; of predicted classes, those that `class_ranges` calls so, as everywhere.
+    within : tuple of Slice
+        The rows of a level above a score that are off by `usual_slices`.
     """
 
     least_rows: ClassVar = 20
@@ -380,6 +382,7 @@ class Levels:
     choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
     off: tuple[Slice, ...]
+    within: tuple[Slice, ...] = ()
 
     @claim("threshold-risk")
     def guarantee(self, risk: float) -> tuple[str, str]:
@@ -392,8 +395,13 @@ class Levels:
 
     def word(self, level: Slice) -> str:
         """Say in a word or two whether the scores of a level are off."""
+        within = (s for s in self.within if s.where[:1] == level.where)
+        if level not in self.off and (one := next(within, None)):
+            return (
+                f"{'too high' if one.gap > 0 else 'too low'} where {words.condition(*one.where[1])}"
+            )
         if level not in self.off:
-            return "within noise"
+            return "within noise on average"
         return "too high" if level.gap > 0 else "too low"
 
 
@@ -440,4 +448,6 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     both.sort(key=lambda pair: not pair[1].kept)
     judged = replace(judged, slices=tuple(s for s, _ in both))
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
-    return Levels(judged, tuple(c for _, c in both), few, off)
+    usual = usual_slices(sample)
+    within = tuple(s for s in usual.off if s.of_score) if usual else ()
+    return Levels(judged, tuple(c for _, c in both), few, off, within)

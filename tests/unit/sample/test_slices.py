@@ -32,7 +32,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.core.words import p_value, points
 from calviz.figures.reliability import Reliability
-from calviz.figures.slice_gaps import SliceGaps
+from calviz.figures.slice_gaps import SliceGaps, levels_of
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import (
@@ -1404,3 +1404,16 @@ def test_a_ward_that_is_too_extreme_is_named_alone_and_for_its_scores_not_for_a_
     found = usual_slices(Sample.of(data))
     assert [name for name, _ in found.off[0].where] == ["ward", "score"]
     assert "sex" not in found.headline + found.also
+
+
+def test_a_ward_of_which_only_high_scores_are_off_is_not_called_right_where_its_mean_is():
+    rng, n = np.random.default_rng(2), 9_000
+    ward, true = rng.choice(5, n, p=[0.2, 0.3, 0.2, 0.15, 0.15]), rng.normal(-1.7, 0.9, n)
+    score = np.where(ward == 0, 2.2 * (true + 1.3) - 1.3, true)
+    data = calviz.Predictions(
+        probs=expit(score), labels=rng.random(n) < expit(true), groups={"ward": ward}
+    )
+    levels = levels_of(Sample.of(data), "ward", 0.05)
+    words = {s.where[0][1]: levels.word(s) for s in levels.slices.slices}
+    assert words.pop("0").startswith("too high where score > 0.2")
+    assert {*words.values()} == {"within noise on average"}
