@@ -253,7 +253,9 @@ class _Answered:
 
     def correct(self, key: IntArray, keys: list[str]) -> BoolArray:
         """Whether each answer is right: as a column says, or as it is the same as the right one."""
+        worded = [c.name for c in self.table.columns if c.says_right]
         name = self.named(self.options.correct_column, column_names.CORRECTS)
+        name = name or (worded[0] if len(worded) == 1 else None)
         if name is not None:
             said = yes_or_score(self.columns[name], name).values
             wrong = ~np.isin(said, (0, 1))
@@ -276,6 +278,12 @@ class _Answered:
         truth = Factor.of(self.columns[name])
         place = {k: j for j, k in enumerate(keys) if k}
         right = np.array([place.get(self.rule.of(level), -2) for level in truth.levels])
+        if truth.codes.size and np.all(right == -2):
+            raise InputError(
+                "this is taken for the right answer, but equals none of the answers",
+                column=name,
+                remedy="add a column 'correct' (1 or 0), or name the one with the right answer",
+            )
         return np.asarray(right[truth.codes] == key)
 
     def numbers(self, name: str) -> FloatArray | None:
@@ -287,7 +295,11 @@ class _Answered:
     def confidences(self, answers: Factor) -> dict[str, FloatArray]:
         """The confidence that each row states, and the probability of its answer by its log-probability, nan where there is none."""
         scores = self.options.scores[0] if self.options.scores else None
+        sure = [c for c in self.table.columns if c.numeric and c.is_sure]
+        logged = [c.name for c in sure if c.is_log_probability]
+        named = [c.name for c in sure if not c.is_log_probability]
         name = self.named(scores, (STATED, *column_names.CONFIDENCES))
+        name = name or (named[0] if len(named) == 1 else None)
         found: dict[str, FloatArray] = {}
         read = None if name is None else self.numbers(name)
         if read is None:
@@ -302,6 +314,7 @@ class _Answered:
             self.findings += findings
             found[STATED] = values
         name = self.named(None, (plain(LOG_PROBABILITY), *column_names.LOG_CONFIDENCES))
+        name = name or (logged[0] if len(logged) == 1 else None)
         logs = None if name is None else self.numbers(name)
         if logs is not None:
             found[LOG_PROBABILITY] = np.where(logs <= 0, np.exp(np.minimum(logs, 0)), np.nan)

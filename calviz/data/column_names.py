@@ -109,6 +109,7 @@ SURE = frozenset(("confidence", "conf", "certainty"))
 LOG_CONFIDENCES = (
     "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
 )  # fmt: skip
+LOG_WORDS = frozenset(("logprob", "logprobs", "loglik", "logp"))
 
 #: Prefixes of the names of score columns, in order of preference, and the kind of score they mean.
 PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(

@@ -107,8 +107,8 @@ class FirstRows:
             elif role in _SCORES and was in _SCORES and not own:
                 roles[name] = "ignored" if "confidence" in (role, was) else role
         roles |= dict.fromkeys(own, "score") or {column: role}
-        if role == "correct" and "label" not in roles.values():
-            # Without a label, a score can only be that of the prediction.
+        if role == "correct" and not (self.recognised and "label" in roles.values()):
+            # Without a label, which may be guessed, a score can only be that of the prediction.
             roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
         before, after = (self._options_of(r) for r in (self.roles, roles))
         changed = {key: value for key, value in after.items() if value != before[key]}
@@ -434,7 +434,9 @@ def _guessed(view: TableView) -> ColumnRoles:
     free = [c for c in view.numeric(used) if c.type == "number" and not c.is_label_like]
     free = [c for c in free if not c.has_unit and (np.any(c.head < 0) or not np.any(c.head > 100))]
     fractions = tuple([c.name for c in free if c.in_unit] or (c.name for c in free))
-    if not scores and len(fractions) == 1 and (correct or (label and predicted)):
+    if view.options.kind == "confidence" and view.options.scores:
+        confidence, scores = Confidence(view.options.scores[0], correct, predicted), ()
+    elif not scores and len(fractions) == 1 and (correct or (label and predicted)):
         confidence = Confidence(fractions[0], correct=correct, predicted=predicted)
     elif not scores and fractions:
         kind = view.options.kind_of_scores or "probabilities"

@@ -647,6 +647,24 @@ class Column:
         worded = self.type == "text" and event_of(self.classes) is not None
         return named and (worded or self.is_zero_one)
 
+    @property
+    def is_log_probability(self) -> bool:
+        """Whether the name and the first values are those of a log-probability."""
+        called = self.words & column_names.LOG_WORDS or {"log", "prob"} <= self.words
+        called = called or plain(self.name) in column_names.LOG_CONFIDENCES
+        return bool(called) and self.numeric and not np.any(self.head > 0)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the name says how sure a prediction is."""
+        return bool(self.words & column_names.SURE) or self.is_log_probability
+
+    @property
+    def says_right(self) -> bool:
+        """Whether its two words say what was right, whatever it is called."""
+        pairs = {"incorrect", "correct"}, {"wrong", "right"}
+        return self.type == "text" and self.classes in pairs
+
     # What the first rows hold
 
     @cached_property

@@ -141,6 +141,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     # Beside whether it was right, or one of many classes that was predicted, a single score can only be that of the prediction.
     chosen = options.scores or ()
     right = options.correct_column if named is None else None
+    if named is None and chosen and chosen[0] in view.table and view.table[chosen[0]].is_sure:
+        right = correct_column(view, taken)
     if named and chosen and chosen[0] in view.table and len(view.table[named].classes) > 2:
         right = view.predicted({*taken, named}) if view.table[chosen[0]].width is None else None
     if options.kind == "confidence" or (options.kind is None and right and len(chosen) == 1):
@@ -431,16 +433,33 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     if score is None and known:
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
-        sure = [c.name for c in view.numeric(others) if c.words & column_names.SURE]
+        sure = [c.name for c in view.numeric(others) if c.is_sure and not c.is_log_probability]
         if correct is not None and len(sure) == 1:
             named += sure  # such as verbalized_confidence
+        elif correct is not None and sure and not named:
+            _ask_which_confidence(sure, correct)
         score = named[0] if named else score_columns.only_with_words(view.numeric(others))
         score = score or _never_below_chance(view, others, predicted)
-    log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
+    logs = [c.name for c in view.numeric(others | {score or ""}) if c.is_log_probability]
+    log = score is None or view.table[score].is_log_probability
+    if score is None and len(logs) == 1:
+        score = logs[0]  # such as sum_logprob
+    score = score or view.named(column_names.LOG_CONFIDENCES, others)
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     # A map needs no truth.
     return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
+
+
+def _ask_which_confidence(names: list[str], correct: str) -> None:
+    """Ask which of several columns is the confidence: one that is chosen by its values would hide what the others say."""
+    which = [f"'{short(name)}' is the confidence" for name in names[:3]]
+    readings = [Reading(w, {"scores": (n,)}) for w, n in zip(which, names, strict=False)]
+    both = Reading("each is a model", {"models": (*names,), "label": correct})
+    raise InputError(
+        f"{len(names):,} columns say how sure the prediction was: {span((*names,))}; say which one to judge",
+        readings=[*readings, both],
+    )
 
 
 def _never_below_chance(view: TableView, taken: set[str], predicted: str | None) -> str | None:
@@ -452,17 +471,14 @@ def _never_below_chance(view: TableView, taken: set[str], predicted: str | None)
     return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
-#: Words of two that say whether a prediction was right, whatever the column is called.
-_RIGHT = {"incorrect", "correct"}, {"wrong", "right"}
-
-
 def correct_column(view: TableView, taken: set[str]) -> str | None:
     """The column that says whether each prediction was right: the chosen one, by its name or, beside a confidence, by its words; one that holds classes is none."""
     if view.options.correct_column is not None:
         return view.options.correct_column
     name = view.named(column_names.CORRECTS, {*taken, view.options.prediction_column or ""})
-    if name is None and any(c.words & column_names.SURE for c in view.numeric(taken)):
-        worded = [c.name for c in _texts(view, taken) if c.classes in _RIGHT]
+    if name is None and any(c.is_sure for c in view.numeric(taken)):
+        # Of two, one is what somebody said of the other.
+        worded = [c.name for c in view.table.columns if c.says_right]
         return worded[0] if len(worded) == 1 else None
     if name is None or view.table[name].width is not None:
         return None
