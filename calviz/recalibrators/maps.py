@@ -514,10 +514,12 @@ class Program:
 
     def text(self, key: str, given: Input) -> str:
         """Return the source of the program, for the method with this key and scores that are given in this form."""
+        first = "np.zeros_like(scores)" if given == "logits" else "1 - scores"
         return "\n".join(
             [
                 f'"""Recalibration map \'{key}\', fitted by calviz: {given}, shape (n, K), in; '
-                'calibrated probabilities out."""',
+                "calibrated probabilities out. "
+                'A confidence, or the scores of the second of two classes, shape (n,), gives those of that."""',
                 "",
                 "import numpy as np",
                 "",
@@ -529,6 +531,9 @@ class Program:
                 ]
                 * ("," in self.arguments),
                 "    scores = np.asarray(scores, dtype=float)",
+                "    if scores.ndim == 1:",
+                f"        scores = np.stack([{first}, scores], axis=1)",
+                f"        return recalibrate({self.arguments})[:, 1]",
                 f"    return {self.call}",
                 "",
             ]

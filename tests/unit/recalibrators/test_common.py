@@ -82,6 +82,17 @@ def test_the_snippet_does_the_same(key, given, k):
     assert imports == ["import numpy as np"]
 
 
+@pytest.mark.parametrize("given", ["logits", "probabilities"])
+def test_the_snippet_takes_the_scores_of_one_of_two_classes(given):
+    z, y = simulate(300, 2, temperature=1.7, seed=3)
+    two = np.stack([0 * z[:, 0], z[:, 1] - z[:, 0]], axis=1)
+    x = two if given == "logits" else softmax(z)
+    fitted, program = make("temperature", input=given).fit(x, y), {}
+    exec(compile(fitted.snippet(), "snippet", "exec"), program)
+    one = program["recalibrate"](x[:, 1])
+    np.testing.assert_allclose(one, fitted.transform(x)[:, 1], atol=1e-9)
+
+
 JUMPING = [k for k in (*KEYS, *EXTRA) if "+" in k or RECALIBRATORS[k].family == "Non-parametric"]
 
 
