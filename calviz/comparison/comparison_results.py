@@ -1091,10 +1091,12 @@ NOISELESS_WORDS = (
 )
 
 
-def marks_words(columns: Iterable[ComparisonColumn], rows: Collection[str] = ()) -> str:
+def marks_words(columns: Collection[ComparisonColumn], rows: Collection[str] = ()) -> str:
     """Explain the marks that are in a table of these columns and rows (all by default), for its caption."""
     marks = {"tied" if c.is_tied(r) else c.mark(r) for c in columns for r in rows or c.results}
-    said = {"best": "Bold: best.", "tied": f"≈: {TIED_WORDS}."}
+    beside = "; better and worse are of the change, against uncalibrated alone"
+    beside *= any(UNCALIBRATED in c.best and c.is_tied(UNCALIBRATED) for c in columns)
+    said = {"best": "Bold: best.", "tied": f"≈: {TIED_WORDS}{beside}."}
     said["second"] = "Italic: the best of the others."
     return " ".join(text for mark, text in said.items() if mark in marks)
 

@@ -145,7 +145,7 @@ class LearningCurves(Figure):
             return f"No method has a curve of the {label} to judge by"
         first = needed[0]
         if first.better_from is None:
-            return f"Up to {counted(first.largest, 'label')} do not reliably help, by {label}"
+            return f"No number up to {counted(first.largest, 'label')} is shown to be enough, by {label}"
         return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)} to beat no calibration, by {label}"
 
     @property
@@ -158,18 +158,21 @@ class LearningCurves(Figure):
         sizes = f"{len(self.sizes)} sizes and " * (len(self.sizes) > 1)
         adjusted = f", adjusted for {sizes}{methods} methods" * (methods > 1)
         noise = f"beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
+        draws = f"{100 * SHARE:.0f} % of the draws of so many labels"
         if first.better_from is not None:
             fewer = " Fewer were not tried." * (first.better_from == self.sizes[0])
             text = (
-                f"From there on it is better in at least {100 * SHARE:.0f} % of the draws of so many labels (95 % confidence, {noise})."
-                f"{fewer}"
+                f"From there on it is better in at least {draws} (95 % confidence, {noise}).{fewer}"
             )
         else:
-            text = f"{words.capitalised(noise)}, no method is better than uncalibrated."
+            text = (
+                f"No method is shown to be better in at least {draws} (95 % confidence, {noise})."
+            )
             if self.curve.clustered:
                 text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
             elif any(each.gain > ZERO for each in needed):
                 text += " More draws, or more evaluation rows, may show one that is."
+            text += " A comparison of methods tests another question: whether the one map of all labels is better on these rows."
         return f"{text} {self._at_most(first.largest)}"
 
     def _at_most(self, largest: int) -> str:
@@ -252,7 +255,7 @@ def _needed_words(needed: LabelsNeeded) -> str:
     if needed.gain < ZERO:
         return "the same as uncalibrated" if needed.gain > -ZERO else f"not better with {labels}"
     better, settled = needed.better_from, needed.settled_from
-    text = f"not reliably better with up to {labels}"
+    text = f"not shown to be enough: up to {labels}"
     if better is not None:
         text = f"better from {counted(better, 'label')} on"
     if settled is not None and settled < needed.largest:
