@@ -19,14 +19,7 @@ from calviz.app.jobs import LongWork
 from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.folds_and_sites import (
-    LEVEL,
-    LevelResults,
-    fold_columns,
-    folds,
-    site_column,
-    sites,
-)
+from calviz.comparison.folds_and_sites import LevelResults, fold_columns, folds, site_column, sites
 from calviz.comparison.over_time import EVERY, OverTime, over_time, usual_metric
 from calviz.core import words
 from calviz.core.blocks import FloatArray
@@ -437,10 +430,7 @@ def _explore_levels(settings: Settings) -> None:
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     screen.table(pd.DataFrame(list(summary.rows), columns=list(summary.header)), alt=summary.title)
-    tests = (
-        f"Here they are tested against each other, at {100 * LEVEL:g} %; off in Groups is by default against a calibrated model, at "
-        f"{100 * USUAL_RATE:g} % over all slices: one may be found without the other."
-    )
+    tests = f"Tested against each other, at 5 %; off in Groups is by default against a calibrated model, at {100 * USUAL_RATE:g} %: one may be found without the other."
     st.caption(md(" ".join((*summary.notes, tests)), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 
