@@ -1083,7 +1083,7 @@ TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account
 #: Sign after the value of a row that is not told apart from the best.
 TIED_SIGN = "≈"
 #: What "beyond noise" means, for captions: one wording everywhere.
-AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
+AGAINST_WORDS = "better and worse: than uncalibrated, beyond noise, adjusted for all methods"
 #: How differences of errors are computed, for captions.
 NOISELESS_WORDS = (
     "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "
@@ -1091,12 +1091,10 @@ NOISELESS_WORDS = (
 )
 
 
-def marks_words(columns: Collection[ComparisonColumn], rows: Collection[str] = ()) -> str:
+def marks_words(columns: Iterable[ComparisonColumn], rows: Collection[str] = ()) -> str:
     """Explain the marks that are in a table of these columns and rows (all by default), for its caption."""
     marks = {"tied" if c.is_tied(r) else c.mark(r) for c in columns for r in rows or c.results}
-    beside = "; better and worse are of the change, against uncalibrated alone"
-    beside *= any(UNCALIBRATED in c.best and c.is_tied(UNCALIBRATED) for c in columns)
-    said = {"best": "Bold: best.", "tied": f"≈: {TIED_WORDS}{beside}."}
+    said = {"best": "Bold: best.", "tied": f"≈: {TIED_WORDS}."}
     said["second"] = "Italic: the best of the others."
     return " ".join(text for mark, text in said.items() if mark in marks)
 

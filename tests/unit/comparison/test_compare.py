@@ -705,9 +705,3 @@ def test_bins_of_a_rare_event_are_placed_as_its_verdict_and_diagrams_place_them(
     usual = calviz.evaluate(data, ["ece_equal_mass"])["ece_equal_mass"].value
     assert models["a"].metrics["ece"].value == pytest.approx(usual)
     assert calviz.compare(data, [], scheme="equal-width", ci=False).scheme == "equal-width"
-
-
-def test_where_no_map_is_tied_with_the_best_the_caption_says_what_better_is_of():
-    result = column("nll", ("a", "identity"), a=0.1, identity=0.2)
-    assert "against uncalibrated alone" in marks_words([result])
-    assert "uncalibrated" not in marks_words([column("nll", (), a=0.1, identity=0.2)])
