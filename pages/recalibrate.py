@@ -39,10 +39,8 @@ def methods(chosen: Settings) -> None:
         with actions:
             size, n = session.cells(choice.fit_rows.data), len(choice.plan.methods)
             waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one. It can be stopped."
-            asked = COMPARED in st.query_params and not recalibrate_comparison.starts_at_once(
-                choice
-            )
-            waits += " What this link asks for does not start by itself on so many rows." * asked
+            asked = COMPARED in st.query_params and size > session.AT_ONCE
+            waits += " What the link asks for does not start by itself on so many rows." * asked
             work = LongWork(
                 PLACE,
                 choice.key,

@@ -165,14 +165,11 @@ class LearningCurves(Figure):
                 f"From there on it is better in at least {draws} (95 % confidence, {noise}).{fewer}"
             )
         else:
-            text = (
-                f"No method is shown to be better in at least {draws} (95 % confidence, {noise})."
-            )
+            text = f"No method is shown to be better in at least {draws} (95 % confidence, {noise}); a comparison of methods tests only the one map of all labels."
             if self.curve.clustered:
                 text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
             elif any(each.gain > ZERO for each in needed):
                 text += " More draws, or more evaluation rows, may show one that is."
-            text += " A comparison of methods tests another question: whether the one map of all labels is better on these rows."
         return f"{text} {self._at_most(first.largest)}"
 
     def _at_most(self, largest: int) -> str:
@@ -205,9 +202,7 @@ class LearningCurves(Figure):
             )
         if self.curve.failures:
             names = listed([self.label(m) for m in self.curve.failures])
-            caveats.append(
-                f"Some fits failed ({names}); their points are of the fits that succeeded."
-            )
+            caveats.append(f"Some fits failed ({names}); points are of those that succeeded.")
         return tuple(caveats)
 
     def label(self, method: str) -> str:

@@ -171,8 +171,8 @@ def test_the_answer_where_nothing_helps():
     )
     assert figure.answer() == (
         "No number up to 400 labels is shown to be enough, by ECE. No method is shown to be better in at least 90 % of the draws of so many "
-        "labels (95 % confidence, beyond the noise of the draws and of the 900 evaluation rows, adjusted for 3 sizes and 2 methods). A comparison of methods tests another question: whether the one map of all labels "
-        "is better on these rows. With all 400 none is better."
+        "labels (95 % confidence, beyond the noise of the draws and of the 900 evaluation rows, adjusted for 3 sizes and 2 methods); a comparison of methods tests only the one map of all labels."
+        " With all 400 none is better."
     )
     assert "not better with 400 labels" in figure.sentences()[0]
     noise, failed = figure.warnings()
