@@ -39,8 +39,7 @@ def methods(chosen: Settings) -> None:
         with actions:
             size, n = session.cells(choice.fit_rows.data), len(choice.plan.methods)
             waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one. It can be stopped."
-            asked = COMPARED in st.query_params and size > session.AT_ONCE
-            waits += " What the link asks for does not start by itself on so many rows." * asked
+            waits += " So many rows are not compared without a click." * (size > session.AT_ONCE)
             work = LongWork(
                 PLACE,
                 choice.key,

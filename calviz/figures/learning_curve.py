@@ -160,10 +160,7 @@ class LearningCurves(Figure):
         noise = f"beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
         draws = f"{100 * SHARE:.0f} % of the draws of so many labels"
         if first.better_from is not None:
-            fewer = " Fewer were not tried." * (first.better_from == self.sizes[0])
-            text = (
-                f"From there on it is better in at least {draws} (95 % confidence, {noise}).{fewer}"
-            )
+            text = f"From there on it is better in at least {draws} (95 % confidence, {noise}).{' Fewer were not tried.' * (first.better_from == self.sizes[0])}"
         else:
             text = f"No method is shown to be better in at least {draws} (95 % confidence, {noise}); a comparison of methods tests only the one map of all labels."
             if self.curve.clustered:
