@@ -39,6 +39,7 @@ def methods(chosen: Settings) -> None:
         with actions:
             size, n = session.cells(choice.fit_rows.data), len(choice.plan.methods)
             waits = f"Fits {counted(n, 'method')}, judges each on rows that its fit has not seen and advises one. It can be stopped."
+            waits += " So many rows are not compared without a click." * (size > session.AT_ONCE)
             work = LongWork(
                 PLACE,
                 choice.key,

@@ -430,7 +430,8 @@ def _explore_levels(settings: Settings) -> None:
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
     screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     screen.table(pd.DataFrame(list(summary.rows), columns=list(summary.header)), alt=summary.title)
-    st.caption(md(" ".join(summary.notes), 1_000))
+    tests = f"Tested against each other, at 5 %; off in Groups is by default against a calibrated model, at {100 * USUAL_RATE:g} %: one may be found without the other."
+    st.caption(md(" ".join((*summary.notes, tests)), 1_000))
     tables_and_cards.download_button("Each as CSV", result.frame, "levels")
 
 

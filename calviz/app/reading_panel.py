@@ -310,6 +310,8 @@ def draw_models_of_rows(entry: OpenFile, column: str) -> None:
 def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -> None:
     """Offer to count rows together that share a value, or a day if these are alike (`by_days`), in one click each, or each row by itself again; `say` why."""
     own, names = entry.options.cluster_column, entry.loaded.first.related
+    one = "day" if by_days else entry.loaded.first.column_names.get("clusters", "cluster")
+    by_cluster = f"Intervals count rows of one {md(shorten(one, 30))} together."
     offers: dict[str, str | None] = {f"rows of one {md(shorten(name, 30))}": name for name in names}
     if own or by_days:
         offers = {"rows of one day": None} if own == "" else {"": None if own else ""}
@@ -317,7 +319,7 @@ def draw_related(entry: OpenFile, by_days: bool = False, *, say: bool = False) -
         with st.container(horizontal=True, vertical_alignment="center"):
             if say:
                 narrow = f"{capitalised(shown)} may belong together: intervals may be too narrow."
-                st.caption(narrow if shown else "Intervals count clusters.", width="content")
+                st.caption(narrow if shown else by_cluster, width="content")
             label = f"Count {shown} together" if shown else "Count each row by itself"
             if st.button(label) and entry.source is not None:
                 read_again(entry.title, entry.source, replace(entry.options, cluster_column=name))

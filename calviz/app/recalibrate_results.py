@@ -134,9 +134,9 @@ def _draw_rows(
     st.table(_styled(shown.copy(), comparison, columns, lead), border="horizontal")
     mixture = "" if only and "auto" not in only else mixture_words(comparison)[0]
     st.caption(
-        f"{comparison_results.marks_words(columns, labels)} {md(mixture, 600)}",
+        f"{comparison_results.marks_words(columns, labels)} {capitalised(comparison_results.AGAINST_WORDS)}. {md(mixture, 600)}",
         help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
-        f"noise, so that it may not be the difference of the values; {comparison_results.AGAINST_WORDS}; {comparison_results.refit_words(comparison.refits)}. "
+        f"noise, so that it may not be the difference of the values; {comparison_results.refit_words(comparison.refits)}. "
         f"Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
     return frame

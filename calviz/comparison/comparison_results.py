@@ -1083,7 +1083,7 @@ TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account
 #: Sign after the value of a row that is not told apart from the best.
 TIED_SIGN = "≈"
 #: What "beyond noise" means, for captions: one wording everywhere.
-AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
+AGAINST_WORDS = "better and worse: than uncalibrated, beyond noise, adjusted for all methods"
 #: How differences of errors are computed, for captions.
 NOISELESS_WORDS = (
     "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "

@@ -145,7 +145,7 @@ class LearningCurves(Figure):
             return f"No method has a curve of the {label} to judge by"
         first = needed[0]
         if first.better_from is None:
-            return f"Up to {counted(first.largest, 'label')} do not reliably help, by {label}"
+            return f"No number up to {counted(first.largest, 'label')} is shown to be enough, by {label}"
         return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)} to beat no calibration, by {label}"
 
     @property
@@ -158,14 +158,11 @@ class LearningCurves(Figure):
         sizes = f"{len(self.sizes)} sizes and " * (len(self.sizes) > 1)
         adjusted = f", adjusted for {sizes}{methods} methods" * (methods > 1)
         noise = f"beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
+        draws = f"{100 * SHARE:.0f} % of the draws of so many labels"
         if first.better_from is not None:
-            fewer = " Fewer were not tried." * (first.better_from == self.sizes[0])
-            text = (
-                f"From there on it is better in at least {100 * SHARE:.0f} % of the draws of so many labels (95 % confidence, {noise})."
-                f"{fewer}"
-            )
+            text = f"From there on it is better in at least {draws} (95 % confidence, {noise}).{' Fewer were not tried.' * (first.better_from == self.sizes[0])}"
         else:
-            text = f"{words.capitalised(noise)}, no method is better than uncalibrated."
+            text = f"No method is shown to be better in at least {draws} (95 % confidence, {noise}); a comparison of methods tests only the one map of all labels."
             if self.curve.clustered:
                 text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
             elif any(each.gain > ZERO for each in needed):
@@ -202,9 +199,7 @@ class LearningCurves(Figure):
             )
         if self.curve.failures:
             names = listed([self.label(m) for m in self.curve.failures])
-            caveats.append(
-                f"Some fits failed ({names}); their points are of the fits that succeeded."
-            )
+            caveats.append(f"Some fits failed ({names}); points are of those that succeeded.")
         return tuple(caveats)
 
     def label(self, method: str) -> str:
@@ -252,7 +247,7 @@ def _needed_words(needed: LabelsNeeded) -> str:
     if needed.gain < ZERO:
         return "the same as uncalibrated" if needed.gain > -ZERO else f"not better with {labels}"
     better, settled = needed.better_from, needed.settled_from
-    text = f"not reliably better with up to {labels}"
+    text = f"not shown to be enough: up to {labels}"
     if better is not None:
         text = f"better from {counted(better, 'label')} on"
     if settled is not None and settled < needed.largest:

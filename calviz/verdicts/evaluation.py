@@ -175,12 +175,11 @@ class JudgedNumbers:
 
     @property
     def extreme(self) -> str:
-        """The same in short, with the interval of the slope, and how many scores are moved for it."""
+        """The same in short, with the interval of the slope."""
         if self.slope is None or self.slope.interval is None:
             return ""
         ends = " to ".join(decimal(end, 2) for end in self.slope.interval)
-        moved = at_ends(self.slope).rstrip(".")
-        return f"{self.extremes.split('):')[0]}, 95 % CI {ends}{'; ' * bool(moved)}{moved})"
+        return f"{self.extremes.split('):')[0]}, 95 % CI {ends})"
 
     @property
     def interval_excludes_0(self) -> bool:

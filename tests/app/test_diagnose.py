@@ -467,6 +467,10 @@ def test_folds_are_shown_and_sites_that_are_chosen():
     app.selectbox(key="sites").set_value("ward").run()
     words = text_of(quiet(app))
     assert "The 5 sites do not differ beyond chance" in words
+    assert (
+        "Tested against each other, at 5 %; off in Groups is by default against a calibrated model, at 0.5 %"
+        in words
+    )
     assert "Left out: attic (1 row)." in words
     app.open("recalibrate")
     app.segmented_control(key="division").set_value("folds").run()

@@ -375,6 +375,7 @@ def test_identifiers_that_repeat_are_no_slices_and_one_click_makes_them_clusters
     press(app, label)
     assert "rows in 120 clusters" in text_of(quiet(app))
     assert "may belong together" not in text_of(app)
+    assert "Intervals count rows of one author_id together." in text_of(app).replace("\\", "")
     assert "cluster" in text_of(quiet(app.open("data")))
     assert not [b for b in app.button if b.label.startswith("Count rows of one")]
     # One click goes back.

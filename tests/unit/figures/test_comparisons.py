@@ -149,7 +149,7 @@ def test_the_answer():
     # The gain of B with 100 labels is two standard deviations of 8 draws, and with 400 labels there is one draw.
     assert figure.sentences() == (
         "Method A: better from 50 labels on; 90 % of the gain from 100 on.",
-        "Method B: not reliably better with up to 400 labels.",
+        "Method B: not shown to be enough: up to 400 labels.",
     )
     assert figure.warnings() == ()
 
@@ -161,7 +161,7 @@ def test_one_size_is_nothing_to_adjust_for():
 
 def test_rows_of_clusters_cannot_tell_how_many_are_enough():
     figure = LearningCurves.compute(replace(curve(), clustered=True))
-    assert figure.headline == "Up to 400 labels do not reliably help, by ECE"
+    assert figure.headline == "No number up to 400 labels is shown to be enough, by ECE"
     assert "Rows of clusters cannot tell how many labels are enough" in figure.answer()
 
 
@@ -170,8 +170,9 @@ def test_the_answer_where_nothing_helps():
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
     assert figure.answer() == (
-        "Up to 400 labels do not reliably help, by ECE. Beyond the noise of the draws and of the 900 evaluation rows, "
-        "adjusted for 3 sizes and 2 methods, no method is better than uncalibrated. With all 400 none is better."
+        "No number up to 400 labels is shown to be enough, by ECE. No method is shown to be better in at least 90 % of the draws of so many "
+        "labels (95 % confidence, beyond the noise of the draws and of the 900 evaluation rows, adjusted for 3 sizes and 2 methods); a comparison of methods tests only the one map of all labels."
+        " With all 400 none is better."
     )
     assert "not better with 400 labels" in figure.sentences()[0]
     noise, failed = figure.warnings()

@@ -28,7 +28,7 @@ from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import evaluate, findings_of
 from calviz.verdicts.data_checks import classes_off, of_what, one_vs_rest, ranges_of
-from calviz.verdicts.evaluation import Written
+from calviz.verdicts.evaluation import Written, at_ends
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.miscalibration_checks import where_to_look
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
@@ -913,7 +913,7 @@ def test_a_predicted_class_is_not_said_to_be_off_where_a_condition_within_it_is(
     assert v.headline.startswith("No fault as a whole, but 1 of 20 predicted classes is off, ")
 
 
-def test_a_slope_has_its_interval_and_how_many_scores_were_moved_for_it():
+def test_a_slope_has_its_interval_and_a_remark_how_many_scores_were_moved_for_it():
     rng = np.random.default_rng(0)
     z = rng.normal(size=2_000)
     p = expit(2 * z).round(2)
@@ -923,8 +923,9 @@ def test_a_slope_has_its_interval_and_how_many_scores_were_moved_for_it():
     low, high = slope.interval
     ends = int(((p == 0) | (p == 1)).sum())
     assert ends > 0
-    said = f"(slope {slope.value:.2f}, 95 % CI {low:.2f} to {high:.2f}; {ends} scores of 0 or 1 moved inwards by 0.005)"
+    said = f"(slope {slope.value:.2f}, 95 % CI {low:.2f} to {high:.2f})"
     assert said in judged(sample).sentence.replace("\u00a0", " ")
+    assert at_ends(slope) == f"{ends} scores of 0 or 1 moved inwards by 0.005."
 
 
 def test_no_size_is_said_of_all_other_rows_where_one_class_is_off():
