@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,8 +58,10 @@ def trust_columns(sample: Sample, every: Sample) -> list[str]:
     return sorted(few, key=lambda name: (name == PREDICTED, name not in off))
 
 
-def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str]) -> None:
-    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
+def explore_trust_by_group(
+    chosen: Settings, sample: Sample, columns: list[str], after: str
+) -> None:
+    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level; `after` is "" without a map."""
     left, right = st.columns(2)
     column = left.selectbox(
         "By",
@@ -71,17 +74,17 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     risk = right.slider(label, 1, 50, 5, key="trust-errors", bind="query-params")
     try:
         with session.computing(chosen, f"Looking at every value of {shorten(column, 40)} …"):
-            levels = sample.once(levels_of, column=column, risk=risk / 100)
+            how: dict[str, Any] = {"by": column, "predicted": chosen.predicted}
+            found = None if after else decide_coverage.checked_threshold(chosen, risk / 100, **how)
+            levels = levels_of(sample, column, risk / 100, found)
     except CalvizError as error:
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    slices, choices = levels.slices.slices, levels.choices
+    slices, cells = levels.slices.slices, [c.cells for c in levels.choices]
     frame: dict[str, Sequence[object]] = {
         column: [shorten(s.where[0][1], 40) or "missing" for s in slices],
-        "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in choices],
-        "kept": [c.kept for c in choices],
-        _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in choices],
+        **{name: [c[i] for c in cells] for i, name in enumerate(("from", "kept", _RIGHT))},
         "the score is": [levels.word(s) for s in slices],
         "rows": [s.rows for s in slices],
         "score": percent_numbers((s.score for s in slices), 2),
@@ -96,11 +99,11 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
             column: st.column_config.Column(pinned=True),
-            **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
+            "rows": st.column_config.NumberColumn(format="localized"),
             "score": st.column_config.NumberColumn(score, format="%.2f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.2f %%"),
             "from": st.column_config.Column("confidence from", alignment="right"),
-            _RIGHT: tables_and_cards.RIGHT,
+            **dict.fromkeys(("kept", _RIGHT), tables_and_cards.RIGHT),
         },
     )
     few = counted(len(levels.few), "value")

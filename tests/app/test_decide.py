@@ -429,7 +429,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     table, levels = _by(app, "topic"), levels_of(after.but(reduction="positive"), "topic", 0.2)
     assert table["rows"].tolist() == [s.rows for s in levels.slices.slices]
     assert table["rows"].sum() == 4_000
-    assert table["kept"].tolist() == [c.kept for c in levels.choices]
+    assert table["kept"].tolist() == [c.cells[1] for c in levels.choices]
     assert set(table["the score is"]) == {"within noise"}
     assert "These summaries rank 4,000 rows by confidence after recalibration." in text
     assert f"{evaluate(after, ['aurc'])['aurc'].value:.4f}" in text
@@ -638,22 +638,31 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     rng = np.random.default_rng(0)
     task = np.repeat(["algebra", "law", "chess"], [900, 500, 40])
     score = rng.uniform(0.7, 1, task.size)
-    lines = [
-        f"{s:.6f},{int(hit)},{name}"
-        for s, hit, name in zip(score, rng.random(task.size) < score, task, strict=True)
-    ]
+    hit = rng.random(task.size) < score
+    lines = [f"{s:.6f},{int(h)},{name}" for s, h, name in zip(score, hit, task, strict=True)]
     app = upload(open_page(), "tasks.csv", "\n".join(["confidence,correct,task", *lines]).encode())
     app = app.open("risk_coverage")
     app = quiet(app.slider(key="trust-errors").set_value(10).run())
     table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
     # The threshold is beside the name, where a phone shows it.
     assert [*table][:4] == ["from", "kept", "right of the kept", "the score is"]
-    assert table.loc["algebra", "kept"] > 0
-    assert table.loc["chess", "kept"] == 0
+    # What stands there is what the command says: a half of the rows chooses, the other half checks.
+    data = calviz.ConfidencePredictions(
+        confidence=score.round(6), correct=hit, groups={"task": task}
+    )
+    choice = calviz.threshold(data, 0.1, by="task")
+    for name, one in choice.groups.items():
+        assert table.loc[name, ["from", "kept", "right of the kept"]].tolist() == [*one.cells]
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
+    assert table.loc["algebra", "kept"] == percent(choice.groups["algebra"].kept)
     assert re.fullmatch(r"not yet: ≥ [\d,]+ more rows", table.loc["chess", "from"])
+    assert table.loc["chess", "kept"] == "–"
     said = plain(" ".join(c.value for c in app.caption))
     assert "on new rows too, with 95 % confidence for all values together" in said
+    assert (
+        "Chosen on 50 % of the rows, stratified, seed 0 (720 rows); what is kept, and right of it, is counted on all other rows (720 rows)."
+        in said
+    )
 
 
 # ---- A judge against people

@@ -360,6 +360,15 @@ def test_that_all_splits_are_used_is_said_once(tmp_path, command):
     assert words not in run_successfully(name, path, *options, "--split", "test")
 
 
+def test_audit_by_a_column_has_the_thresholds_of_the_command(file):
+    text = " ".join(run_successfully("audit", file, "--risk", ".2", "--by", "site").split())
+    choice = calviz.threshold(calviz.load(file), risk=0.2, by="site")
+    assert any(one.threshold for one in choice.groups.values())
+    for one in choice.groups.values():
+        assert " ".join(one.cells).replace("\xa0", " ") in text.replace("\xa0", " ")
+    assert f"Chosen on {choice.fit.words}" in text.replace("\xa0", " ")
+
+
 def test_audit_adds_the_guarantee(file):
     text = run_successfully("audit", file, "--risk", ".1", "--guarantee", ".95")
     choice = calviz.threshold(calviz.load(file), risk=0.1)

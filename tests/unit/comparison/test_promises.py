@@ -147,6 +147,21 @@ def test_numbers_have_a_threshold_for_each_interval():
     assert sum(one.rows for one in each.values()) == 1_000
     levels = levels_of(Sample(data), "amount", 0.2)
     assert {s.where[0][1] for s in levels.slices.slices} == {"≤ 40", "> 40"}
+    assert dict(levels.chosen.groups) == each
+    chosen = "Chosen on split 'calibration' (1,000 rows); what is kept, and right of it, is counted on split 'test' (1,000 rows)."
+    assert levels.guarantee(0.2)[0].replace("\xa0", " ").endswith(chosen)
+    # A profile cannot be divided.
+    rows = binary(2_000)
+    site = np.resize(["a", "b", "b"], 2_000)
+    frame = pl.DataFrame({"label": rows.labels, "p": rows.probs[:, 1], "site": site})
+    summed = calviz.profile(frame, by=["site"])
+    levels = levels_of(Sample.of(summed), "site", 0.2)
+    words = "Chosen on all rows (2,000 rows), with none left to check it."
+    assert levels.guarantee(0.2)[0].replace("\xa0", " ").endswith(words)
+    assert (
+        dict(levels.chosen.groups)
+        == calviz.threshold(summed, 0.2, by="site", in_sample=True).groups
+    )
     pairs = calviz.threshold(data, 0.2, by=["amount", "predicted class"])
     low, top = data.sliced("amount"), data.probs.argmax(axis=1)
     joint = [f"{low.levels[i]}, {data.class_names[k]}" for i, k in zip(low.codes, top, strict=True)]
