@@ -90,9 +90,8 @@ def explore_trust_by_group(
         "score": percent_numbers((s.score for s in slices), 2),
         "hits": percent_numbers((s.hits for s in slices), 2),
     }
-    none = {*frame["from"]} == {"none"}
-    if none:
-        frame = {k: cells for k, cells in frame.items() if k not in ("from", "kept", _RIGHT)}
+    if {*frame["kept"]} == {"–"}:
+        del frame["kept"], frame[_RIGHT]
     screen.table(
         pd.DataFrame(frame),
         most=420,
@@ -108,11 +107,10 @@ def explore_trust_by_group(
     )
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
-    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, unless fewer than 5 % of the rows are to be kept."
     promise, key = levels.guarantee(risk / 100)
     st.caption(
-        f"{nowhere if none else promise} Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
-        help=None if none else key,
+        f"{promise} Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
+        help=key,
     )
 
 
@@ -252,6 +250,12 @@ def _costs_table(figures: tuple[Decision, ...]) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
+    if screen.page_width():
+        # The interval stands beside the cost, so that it is on the screen.
+        shown["cost of 1,000"] += [
+            f" ({end})" if end != "–" else "" for end in shown.pop("95 % interval")
+        ]
+        shown = shown.rename(columns={"cost of 1,000": "cost of 1,000 (95 % CI)"})
     right = dict.fromkeys(
         shown.columns.drop(["model", "rule"], errors="ignore"), tables_and_cards.RIGHT
     )

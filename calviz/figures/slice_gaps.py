@@ -389,14 +389,16 @@ class Levels:
     def guarantee(self, risk: float) -> tuple[str, str]:
         """Say what the thresholds promise and on which rows they were chosen, and what stands where there is none."""
         c = self.chosen
-        sure = words.level_text(c.confidence)
+        few = f"at most {words.percent(risk)} are wrong on new rows too, with {words.level_text(c.confidence)} confidence for all values together"
+        key = "None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; not yet: more rows may help, at least about as many as are said."
+        if all(choice.threshold is None for choice in self.choices):
+            return f"No value has a confidence from which on {few}. Tried on {c.fit.words}.", key
         rest = f"; what is kept, and right of it, is counted on {c.evaluation.words}"
         if c.fit.how == c.evaluation.how:
             rest = ", with none left to check it"
         return (
-            f"From that confidence on, at most {words.percent(risk)} are wrong on new rows too, with {sure} confidence for all values together. Chosen on {c.fit.words}{rest}.",
-            "None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; not yet: more rows may help, "
-            "at least about as many as are said. Where fewer are right than promised, that may be chance, unless the promise is said to be broken.",
+            f"From that confidence on, {few}. Chosen on {c.fit.words}{rest}.",
+            f"{key} Where fewer are right than promised, that may be chance, unless the promise is said to be broken.",
         )
 
     def word(self, level: Slice) -> str:

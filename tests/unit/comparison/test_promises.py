@@ -225,7 +225,7 @@ def test_a_blank_group_is_missing_and_none_says_for_which_thresholds():
         groups={"site": np.tile(["", "b"], 1_000), "ward": np.repeat(["u", ""], 1_000)},
     )
     choice = calviz.threshold(wrong, 0.05, by="site")
-    why = "none; no threshold that keeps 5 % of the rows gets clearly below 5.0 % wrong, and more rows would hardly help."
+    why = "none; no threshold that keeps 5 % of the rows gets clearly below 5.0 % wrong, and more rows would hardly help one threshold for all."
     assert repr(choice).splitlines()[1:] == [f"  missing: {why}", f"  b: {why}"]
     pairs = repr(calviz.threshold(wrong, 0.05, by=("site", "ward")))
     assert {line.split(":")[0].strip() for line in pairs.splitlines()[1:]} == {
