@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,9 +57,7 @@ def trust_columns(sample: Sample, every: Sample) -> list[str]:
     return sorted(few, key=lambda name: (name == PREDICTED, name not in off))
 
 
-def explore_trust_by_group(
-    chosen: Settings, sample: Sample, columns: list[str], after: str
-) -> None:
+def explore_trust(chosen: Settings, sample: Sample, columns: list[str], after: str) -> None:
     """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level; `after` is "" without a map."""
     left, right = st.columns(2)
     column = left.selectbox(
@@ -74,8 +71,8 @@ def explore_trust_by_group(
     risk = right.slider(label, 1, 50, 5, key="trust-errors", bind="query-params")
     try:
         with session.computing(chosen, f"Looking at every value of {shorten(column, 40)} …"):
-            how: dict[str, Any] = {"by": column, "predicted": chosen.predicted}
-            found = None if after else decide_coverage.checked_threshold(chosen, risk / 100, **how)
+            how = {"by": column, "predicted": chosen.predicted}
+            found = None if after else decide_coverage.promise_of(chosen, risk / 100, **how)
             levels = levels_of(sample, column, risk / 100, found)
     except CalvizError as error:
         st.caption(md(error))

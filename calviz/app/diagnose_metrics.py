@@ -137,7 +137,7 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
-    if _is_small():
+    if screen.width_class() in ("narrow", "small"):
         # The interval stands beside the value, so that it is on the screen.
         ends, texts["95 % interval"] = texts["95 % interval"], ""
         both = zip(texts["value"], ends, strict=True)
@@ -171,16 +171,12 @@ def _draw_table(
     )
 
 
-def _is_small() -> bool:
-    return screen.width_class() in ("narrow", "small")
-
-
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     number = partial(Column, alignment="right")
     return {
         "metric": TextColumn(width=148 if screen.page_width() else 194, pinned=True),
-        "value": Column(help=INTERVAL_HELP, alignment="left") if _is_small() else number(),
+        "value": Column(help=INTERVAL_HELP, alignment="left") if screen.page_width() else number(),
         "selected": number(help="The value of the selected rows alone; no test is run on them."),
         "pinned": number(help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(),

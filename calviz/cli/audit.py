@@ -217,11 +217,7 @@ class Audit:
             keys = None if every else [*shown, *gates]
             evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **cutoff)
             others = conventions(sample, noise=self.ci) if self.conventions else None
-            promise = judge = by_level = None
-            if self.by is not None:
-                with suppress(CalvizError):  # too few rows, or a profile: all of them choose
-                    rows = loaded.models[name]
-                    by_level = calviz.threshold(rows, self.risk, by=self.by, seed=self.seed)
+            promise = judge = None
             if self.guarantee is not None:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
                 promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
@@ -244,7 +240,7 @@ class Audit:
                 if others is not None:
                     result_texts.print_conventions(others)
                 if self.by is not None:
-                    levels = levels_of(sample, self.by, self.risk, by_level)
+                    levels = levels_of(sample, self.by, self.risk)
                     result_texts.print_groups(levels, self.by, self.risk)
                 if promise is not None:
                     show()

@@ -131,9 +131,8 @@ class ThresholdChoice:
             if self.more_rows in (None, math.inf):
                 return "none" if self.more_rows else "not yet", "–", "–"
             return f"not yet: ≥ {risk_tests.rough_rows(self.more_rows)} more rows", "–", "–"
-        wrong = _tuple(self.observed)[0]
+        wrong, broken = _tuple(self.observed)[0], ", broken beyond noise" * self.refuted
         right = "–" if wrong is None else percent(1 - wrong)
-        broken = ", broken beyond noise" * self.refuted
         return f"{from_on(self.threshold)}{broken}", percent(self.kept or 0), right
 
     def _risks(self, values: Iterable[float | None], before: str = "") -> str:

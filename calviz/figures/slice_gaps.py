@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +12,8 @@ import numpy as np
 from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Interval, takes_weights
-from calviz.core.errors import PREDICTED, CalvizError, NotAvailable, OptionError, claim
+from calviz.core.entry_specs import Interval
+from calviz.core.errors import PREDICTED, NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset, no_group_column, sliceable_columns, with_group
@@ -414,7 +413,6 @@ def check_column(data: Dataset, column: str) -> None:
         raise no_group_column(data, column)
 
 
-@takes_weights
 def levels_of(
     sample: Sample, column: str, risk: float, chosen: ThresholdChoice | None = None
 ) -> Levels:
@@ -427,8 +425,8 @@ def levels_of(
     risk : float
         Largest allowed share of errors among the kept predictions.
     chosen : ThresholdChoice, optional
-        With a threshold for each level; if it is left out or has other levels, a half of the rows of the sample choose them or, if these
-        cannot be divided, all.
+        With a threshold for each level; if it is left out or has other levels, a half of the rows of the sample choose them or, of a
+        profile, all.
 
     Raises
     ------
@@ -451,13 +449,11 @@ def levels_of(
     if chosen is None or not {s.where[0][1] for s in judged.slices} <= {*chosen.groups}:
         # Here the column is cut as its slices are.
         data = with_group(sample.data, column, sample.data.sliced(column))
-        try:
-            chosen = threshold(data, risk, by=column)
-        except CalvizError:  # these rows cannot be divided
-            chosen = threshold(data, risk, by=column, in_sample=True)
-    none = {
-        name: (c.threshold is None) + (c.more_rows == math.inf) for name, c in chosen.groups.items()
-    }
-    first = sorted(judged.slices, key=lambda s: none[s.where[0][1]])
+        undivided = data.cells is not None
+        chosen = threshold(data, risk, by=column, seed=sample.seed, in_sample=undivided)
+    shown = {name: choice.cells[0] for name, choice in chosen.groups.items()}
+    # Those with a threshold first, then those that more rows may give one.
+    first = sorted(judged.slices, key=lambda s: shown[s.where[0][1]].startswith("not"))
+    first.sort(key=lambda s: shown[s.where[0][1]] == "none")
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
     return Levels(replace(judged, slices=tuple(first)), chosen, few, off)
