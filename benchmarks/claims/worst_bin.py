@@ -28,6 +28,17 @@ def bump(n, rng, *, low, high, by):
     return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
 
 
+def over_extreme(n, rng, *, share, slope):
+    """Draw scores that are right but in a share of the rows, where they are too extreme."""
+    truth = rng.normal(-1.9, 0.95, n)
+    extreme = rng.random(n) < share
+    score = expit(np.where(extreme, slope * (truth + 1.3) - 1.3, truth))
+    chance = expit(truth)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+OVER_EXTREME = "logits x 2.2 in one row of five, 2 classes"
 #: The positive class of two, and the top label of more.
 CASES = {
     "logits x 1.1, 2 classes": partial(two, slope=1.1),
@@ -38,6 +49,7 @@ CASES = {
     "too high, 2 classes": partial(two, shift=-0.35),
     "25 points too high in one bin of 15, 2 classes": partial(bump, low=0.6, high=0.667, by=-0.25),
     "10 points too low between 0.2 and 0.4, 2 classes": partial(bump, low=0.2, high=0.4, by=0.1),
+    OVER_EXTREME: partial(over_extreme, share=0.2, slope=2.2),
     "logits x 1.2, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=1.2),
     "logits x 1.5, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=1.5),
     "logits x 2, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=2.0),
@@ -82,8 +94,14 @@ def covers(worst: BinGap, truth: float) -> bool:
     return worst.expected_interval.low <= truth <= worst.expected_interval.high
 
 
+def of_its_size(worst: BinGap, truth: float) -> bool:
+    """Whether the gap to expect is at least half the true one, and at most half as large again."""
+    gap = worst.mean_score - truth
+    return 0.5 <= worst.expected_gap / gap <= 1.5
+
+
 for case in CASES:
-    for n in (500, 2_000) if "x 1.1" not in case else (10_000,):
+    for n in (500, 2_000) if "x 1.1" not in case and case != OVER_EXTREME else (10_000,):
         for measures, judged, least in (
             ("expected share nearer the truth than the score", nearer, 0.7),
             ("interval holds the truth", covers, 0.95),
@@ -91,6 +109,13 @@ for case in CASES:
             simulation("worst-bin", measures, f"{case}, {n:,} rows", at_least=least)(
                 partial(worst_bin, case=case, n=n, judged=judged)
             )
+for case, n in ((OVER_EXTREME, 10_000), ("logits x 1.5, 2 classes", 2_000)):
+    simulation(
+        "worst-bin",
+        "gap of half to one and a half times its size",
+        f"{case}, {n:,} rows",
+        at_least=0.8,
+    )(partial(worst_bin, case=case, n=n, judged=of_its_size))
 
 
 #: Ends of the scores of a slice, and whether it holds the rows of the bin that is off, from 0.6 to 0.667.

@@ -134,6 +134,9 @@ def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
     options = view.options
     _ask_if_top(view)
     named = label_columns.named_label(view, taken)
+    if named and not options.label and plain(named) == "category" and correct_column(view, taken):
+        # Of questions rather than of answers, unless some were predicted.
+        named = named if view.predicted({*taken, named}) else None
     event = label_columns.event_column(view, taken) if named is None else None
     # Beside whether it was right, or one of many classes that was predicted, a single score can only be that of the prediction.
     chosen = options.scores or ()
@@ -449,11 +452,18 @@ def _never_below_chance(view: TableView, taken: set[str], predicted: str | None)
     return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
+#: Words of two that say whether a prediction was right, whatever the column is called.
+_RIGHT = {"incorrect", "correct"}, {"wrong", "right"}
+
+
 def correct_column(view: TableView, taken: set[str]) -> str | None:
-    """The column that says whether each prediction was right: the chosen one, or by its name; one that holds classes is none."""
+    """The column that says whether each prediction was right: the chosen one, by its name or, beside a confidence, by its words; one that holds classes is none."""
     if view.options.correct_column is not None:
         return view.options.correct_column
     name = view.named(column_names.CORRECTS, {*taken, view.options.prediction_column or ""})
+    if name is None and any(c.words & column_names.SURE for c in view.numeric(taken)):
+        worded = [c.name for c in _texts(view, taken) if c.classes in _RIGHT]
+        return worded[0] if len(worded) == 1 else None
     if name is None or view.table[name].width is not None:
         return None
     column = view.table[name]
@@ -493,6 +503,8 @@ def _true_class(
 ) -> str | None:
     """The column with the true class beside a prediction: one that shares values with it."""
     roles = {confidence.score, confidence.correct or "", confidence.predicted or ""}
+    if confidence.correct and confidence.predicted is None:
+        return label
     label = label or view.named(column_names.LABELS, taken | roles)
     if label is None or confidence.predicted is None or view.options.label or confidence.correct:
         return label

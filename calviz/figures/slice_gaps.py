@@ -25,7 +25,7 @@ from calviz.figures.style import axis
 from calviz.sample.class_gaps import class_ranges
 from calviz.sample.sample import Sample
 from calviz.sample.slice_results import Slice, Slices
-from calviz.sample.slices import USUAL_RATE, slices
+from calviz.sample.slices import USUAL_RATE, slices, usual_slices
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import NEAR, nearest
 
@@ -371,6 +371,8 @@ class Levels:
         Levels with fewer than `least_rows` rows, which are not judged.
     off : tuple of Slice
         The slices that are off; of predicted classes, those that `class_ranges` calls so, as everywhere.
+    within : tuple of Slice
+        The rows of a level above a score that are off by `usual_slices`.
     """
 
     least_rows: ClassVar = 20
@@ -378,6 +380,7 @@ class Levels:
     chosen: ThresholdChoice
     few: tuple[str, ...]
     off: tuple[Slice, ...]
+    within: tuple[Slice, ...] = ()
 
     @property
     def choices(self) -> tuple[ThresholdChoice, ...]:
@@ -402,8 +405,13 @@ class Levels:
 
     def word(self, level: Slice) -> str:
         """Say in a word or two whether the scores of a level are off."""
+        within = (s for s in self.within if s.where[:1] == level.where)
+        if level not in self.off and (one := next(within, None)):
+            return (
+                f"{'too high' if one.gap > 0 else 'too low'} where {words.condition(*one.where[1])}"
+            )
         if level not in self.off:
-            return "within noise"
+            return "within noise on average"
         return "too high" if level.gap > 0 else "too low"
 
 
@@ -456,4 +464,6 @@ def levels_of(
     first = sorted(judged.slices, key=lambda s: shown[s.where[0][1]].startswith("not"))
     first.sort(key=lambda s: shown[s.where[0][1]] == "none")
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
-    return Levels(replace(judged, slices=tuple(first)), chosen, few, off)
+    usual = usual_slices(sample)
+    within = tuple(s for s in usual.off if s.of_score) if usual else ()
+    return Levels(replace(judged, slices=tuple(first)), chosen, few, off, within)

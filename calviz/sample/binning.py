@@ -563,7 +563,7 @@ _EXTREME = 1e-6
     "worst-bin",
     says="furthest off on new rows between 0.8 and 0.9; where it promises 85 of 100, expect about 70 (between 62 and 76)",
     chosen="the bin with the largest gap to expect of those outside their interval",
-    adjusted="interval of all bins together; the number is that of a recalibration curve, shrunk by what is not significant",
+    adjusted="interval of all bins together; the number is that of a recalibration curve with a bend, shrunk by what is not significant",
 )
 def expected_share(sums: BinSums, at: int) -> tuple[float, entry_specs.Interval]:
     """Share of hits to expect in a bin that was chosen for its gap, and its 95 % interval.
@@ -578,16 +578,16 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, entry_specs.Interval]
     Notes
     -----
     The share of hits of the bin with the largest gap is too far from its score on average, most of all if the gap is hardly
-    significant. The expected share is that of a logistic recalibration of all bins, whose deviation from the scores is multiplied by
-    ``1 - c / W`` with its likelihood-ratio statistic W and the 95 % quantile c: the non-negative garrote, 0 where the deviation
-    is not significant. The bin deviates from this curve by ``1 - (e / d)^2`` of its distance d, with the distance e to the
+    significant. The expected share is that of a beta calibration of all bins: the logistic recalibration, whose deviation from the scores is
+    multiplied by ``1 - c / W`` with its likelihood-ratio statistic W and the 95 % quantile c (the non-negative garrote, 0 where the deviation is not
+    significant), and the bend that beta calibration adds, multiplied by ``1 - (c / W)^2`` of its own. The bin deviates from this curve by ``1 - (e / d)^2`` of its distance d, with the distance e to the
     end of its own interval, and lies between its score and its share of hits. The interval of the bin is exact and simultaneous for all bins, but too short for those that chance
     makes stand out: its ends are moved by ``(w / g)^2`` of the way to those of the curve, which are simultaneous for all scores, with the gap g of the bin and the reach w of
     its interval towards the score, which it does not hold.
 
     References
     ----------
-    Cox 1958 (logistic recalibration); Breiman 1995, eq. 3 (garrote); Efron & Morris 1972 (limited translation of single means);
+    Cox 1958 (logistic recalibration); Kull et al. 2017 (beta calibration); Breiman 1995, eq. 3 (garrote); Efron & Morris 1972 (limited translation of single means);
     Scheffe 1953 (simultaneous intervals of a line).
     """
     _, score, lows, highs = bin_intervals(sums)
@@ -622,7 +622,7 @@ def _filled_trials(sums: BinSums) -> tuple[FloatArray, FloatArray]:
 
 @once_per_view
 def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Shares of hits of the non-empty bins by a shrunk logistic recalibration, and their intervals, shape (M',) each."""
+    """Shares of hits of the non-empty bins by a shrunk beta calibration, and their intervals, shape (M',) each."""
     # Imported here: it takes a while, and a calibrated model has no bin to be shown.
     from calviz.core.curve_fits import penalised_logistic
 
@@ -630,17 +630,23 @@ def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | 
     if sums.is_of_few:
         return None
     z = logit(np.clip(score, _EXTREME, 1 - _EXTREME))
-    x = np.stack([np.ones(z.size), z], axis=1)[:, : min(z.size, 2)]
-    d = x.shape[1]
-    columns, start = (rows[:, None], hits[:, None]), np.zeros((1, d))
-    theta = penalised_logistic(x, z, *columns, np.full(d, _EXTREME), start, _EXTREME)[0]
+    x = np.stack([np.ones(z.size), z, np.logaddexp(0, z)], axis=1)
 
     def log_likelihood(margin: FloatArray) -> float:
         return float(hits @ margin - rows @ np.logaddexp(0, margin))
 
-    c = float(chdtri(d, 1 - LEVEL))
-    ratio = 2 * (log_likelihood(z + x @ theta) - log_likelihood(z))
-    margin = z + x @ theta * max(0.0, 1 - c / max(ratio, c))
+    used, margin, fitted, line = 0, z, z, min(z.size, 2)
+    # Of the line, then of its bend, what is beyond noise; a bend that is seen is the shape, and less is taken off it. Of few bins a
+    # bend would be one of them, with the chance that made it stand out.
+    for d, steps, power in ((line, line, 1), (3, 1, 2))[: 1 + (z.size > 5)]:
+        weights = np.full(d, _EXTREME), np.zeros((1, d)), _EXTREME
+        theta = penalised_logistic(x[:, :d], z, rows[:, None], hits[:, None], *weights)[0]
+        before, fitted = fitted, z + x[:, :d] @ theta
+        c = float(chdtri(steps, 1 - LEVEL))
+        ratio = 2 * (log_likelihood(fitted) - log_likelihood(before))
+        margin = margin + (fitted - before) * (1 - (c / max(ratio, c)) ** power)
+        used = used if used and ratio <= c else d
+    c, x = float(chdtri(used, 1 - LEVEL)), x[:, :used]
     share = expit(margin)
     information = (x.T * (rows * share * (1 - share))) @ x
     reach = np.sqrt(c * np.einsum("ij,ji->i", x, np.linalg.pinv(information) @ x.T))

@@ -259,9 +259,13 @@ class Slices(Displayed):
         if self.rest:
             others = len(self.named or self.differ) - 1
             more = f" and {others:,} more" * (others > 0)
+            off = {s.where for s in self.off}
+            right = [where_words(w) for w in self.differ if w not in off][:1]
             if self.named:
-                place = " (".join(self.furthest)
-                return f"Unlike the rest: {place}){more}; other rows: {self.rest}"
+                place, *second = (" (".join(self.place(s)) + ")" for s in self.named)
+                more = f" and {second[0]}" if others == 1 else more
+                of_right = "".join(f"; {where}: not found off" for where in right)
+                return f"Unlike the rest: {place}{more}{of_right}; other rows: {self.rest}"
             if self.differ:
                 return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"
             where = f"largest error beyond noise where {self.largest}"

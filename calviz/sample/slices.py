@@ -165,9 +165,17 @@ def _found(sample: Sample, *, rate: float, **how: Any) -> Slices:
         over_all = beyond_noise(sample, how["columns"])
         return replace(found, largest=where_words(over_all.worst_where) if over_all else "")
     if first.where not in found.differ:
-        return found
+        some = [s for s in found.off[1:] if not s.of_class]
+        each = slice_tests.tested(sample, [s.where for s in some], others(first), None)
+        through = (
+            s.where
+            for s, (p, gap) in zip(some, each, strict=True)
+            if p > _NO_GAP and gap / s.gap < _SHARE
+        )
+        return replace(found, explained=frozenset(through))
     both = len(whole.where) == 1 and _carrying(sample, whole, rate, how, unlike=bool(found.rest))
-    if both:
+    # Rows above a score may be those of another column, if these are as surely off.
+    if both and not (first.of_score and both.p_value > first.p_value):
         differ, explained = (both.where, *found.differ), frozenset({first.where})
         others_first = sorted(found.slices, key=lambda s: s.where in explained)
         found = replace(found, slices=(both, *others_first), differ=differ, explained=explained)
@@ -418,12 +426,16 @@ def _told_apart(sample: Sample, found: Slices, changed: Sequence[Where]) -> Slic
             return replace(found, differ=(*differ, first))
         if not differ:
             return found
-    above = [s.where for s in found.off if s.of_score and rest and not differ]
+    above = [s.where for s in found.off if s.of_score and not differ]
     tests = slice_tests.tested(sample, above, outside, part, within=True)
     if tests and (sure := min(tests)[0]) * len(found.slices) <= found.rate:
         # Few others have such scores, compared with all other rows.
-        differ = [where for where, (p, _) in zip(above, tests, strict=True) if p == sure]
-        rest = way_of_rows(sample, rows_outside(sample.data, differ), cell, found.rate)
+        these = [where for where, (p, _) in zip(above, tests, strict=True) if p == sure]
+        values = rows_outside(sample.data, [where[:-1] for where in these])
+        # Where errors of a value have both signs, they alone may be what its other rows are off by.
+        if rest or way_of_rows(sample, values, cell, found.rate):
+            differ = these
+            rest = way_of_rows(sample, rows_outside(sample.data, differ), cell, found.rate)
     # The slice that changed over time differs from the other rows by that.
     later = [s.where for s in found.off if s.where in changed[:1] and differ]
     if (

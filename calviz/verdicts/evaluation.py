@@ -362,8 +362,8 @@ class Verdict(JudgedNumbers):
         if self.named_where:
             sentence = sentence.replace(f", most clearly {': '.join(self.off_in or ())}", "")
         for said in (head, head.rpartition("; ")[0], head.split(": ")[0]):
-            if re.match(rf"{re.escape(said)}[.:] ?", sentence):
-                return words.capitalised(sentence[len(said) :].lstrip(".: "))
+            if re.match(rf"{re.escape(said)}[.:;] ?", sentence):
+                return words.capitalised(sentence[len(said) :].lstrip(".:; "))
         size = re.match(r"[^(:]* by ([\d.]+ points)[^(:]*\((.*?)\)(.*)", sentence)
         return f"{size[2]}{size[3]}" if size and size[1] in head else sentence
 

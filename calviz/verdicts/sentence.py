@@ -215,6 +215,8 @@ def one_slice_off(sample: Sample) -> tuple[str, str]:
     # The headline of a change names it by itself.
     if slices.changed in [where_words(s.where) for s in slices.named[1:]]:
         where += f"; {slices.change}"
+    elif more == 1:
+        where += f"; also where {': '.join(slices.place(slices.named[1]))}"
     in_many, surely = f" in {more + 1:,} slices," * bool(more), " clearly" * bool(more)
     describe = _off if evidence.beyond_noise or slices.rest else nothing_found
     classes = _by_classes(evidence, rest)

@@ -32,7 +32,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.predictions import sliceable_columns, usual_columns
 from calviz.core.words import p_value, points
 from calviz.figures.reliability import Reliability
-from calviz.figures.slice_gaps import SliceGaps
+from calviz.figures.slice_gaps import SliceGaps, levels_of
 from calviz.recalibrators.composition import SliceMap, slice_of
 from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import (
@@ -748,8 +748,8 @@ def test_a_bin_far_from_the_curve_keeps_most_of_its_gap():
 
 def test_the_worst_bin_has_the_largest_gap_that_is_shown_not_the_largest_that_was_seen():
     score = np.array([0.05, *np.linspace(0.15, 0.95, 9)])
-    rows = np.array([4_000, 800, 500, 400, 400, 400, 400, 400, 400, 900])
-    hits = np.array([280, 160, 140, 144, 184, 212, 232, 264, 296, 747])
+    rows = np.array([4_000, 800, 500, 400, 400, 400, 400, 400, 400, 200])
+    hits = np.array([280, 160, 140, 144, 184, 212, 232, 264, 296, 166])
     hit = np.concatenate([np.arange(n) < h for n, h in zip(rows, hits, strict=True)])
     data = calviz.Predictions(probs=np.repeat(score, rows), labels=hit.astype(int))
     diagram = Reliability.compute(Sample(data, "positive", bins=10), band=False)
@@ -1383,3 +1383,37 @@ def test_a_ward_that_is_too_extreme_is_named_above_a_score_beside_a_site_that_is
     (first, *_) = usual_slices(Sample.of(data)).named
     assert first.where[0] == ("ward", "0")
     assert first.of_score
+
+
+@pytest.mark.parametrize(("low", "seed"), [(0.0, 0), (0.0, 2), (0.15, 3), (0.15, 4)])
+def test_a_ward_that_is_too_extreme_is_named_alone_and_for_its_scores_not_for_a_number_that_rises_with_them(
+    low, seed
+):
+    rng, n = np.random.default_rng(seed), 9_000
+    patient = np.repeat(np.arange(3_000), 3)
+    ward, site = rng.choice(5, n, p=[0.2, 0.3, 0.2, 0.15, 0.15]), rng.choice(4, 3_000)[patient]
+    true = rng.normal(-1.7, 0.7, 3_000)[patient] + rng.normal(0, 0.6, n)
+    score = np.where(ward == 0, 2.2 * (true + 1.3) - 1.3, true) - low * (site == 0)
+    data = calviz.Predictions(
+        probs=expit(score),
+        labels=rng.random(n) < expit(true),
+        groups={"ward": ward, "site": site, "sex": rng.choice(2, 3_000)[patient]},
+        numbers={"other risk": expit(0.6 * true + rng.normal(0, 0.5, n))},
+        clusters=patient,
+    )
+    found = usual_slices(Sample.of(data))
+    assert [name for name, _ in found.off[0].where] == ["ward", "score"]
+    assert "sex" not in found.headline + found.also
+
+
+def test_a_ward_of_which_only_high_scores_are_off_is_not_called_right_where_its_mean_is():
+    rng, n = np.random.default_rng(2), 9_000
+    ward, true = rng.choice(5, n, p=[0.2, 0.3, 0.2, 0.15, 0.15]), rng.normal(-1.7, 0.9, n)
+    score = np.where(ward == 0, 2.2 * (true + 1.3) - 1.3, true)
+    data = calviz.Predictions(
+        probs=expit(score), labels=rng.random(n) < expit(true), groups={"ward": ward}
+    )
+    levels = levels_of(Sample.of(data), "ward", 0.05)
+    words = {s.where[0][1]: levels.word(s) for s in levels.slices.slices}
+    assert words.pop("0").startswith("too high where score > 0.2")
+    assert {*words.values()} == {"within noise on average"}
