@@ -150,9 +150,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
             st.markdown(f":material/warning: {md(wrong, 400)}")
         if judged and judged.off_in:
             where = md(f"Scores are off most clearly where {judged.off_in[0]}", 200)
-            navigation.draw_link(
-                "recalibrate", f"{where}: after a map of these rows more may be kept"
-            )
+            navigation.draw_link("recalibrate", f"{where}: recalibrate")
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         rows = replace(settings, checking=("map", result.rows))

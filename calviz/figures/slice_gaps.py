@@ -5,11 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import Interval
@@ -28,6 +27,9 @@ from calviz.sample.slice_results import Slice, Slices
 from calviz.sample.slices import USUAL_RATE, slices, usual_slices
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import NEAR, nearest
+
+if TYPE_CHECKING:
+    from calviz.comparison.guaranteed_thresholds import ThresholdChoice
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -455,6 +457,9 @@ def levels_of(
         named = {name for name, far in zip(sample.data.class_names, beyond, strict=True) if far}
         off = tuple(s for s in judged.slices if s.where[0][1] in named)
     if chosen is None or not {s.where[0][1] for s in judged.slices} <= {*chosen.groups}:
+        # It fits nothing, but loads what fits, which an audit without groups does without.
+        from calviz.comparison.guaranteed_thresholds import threshold
+
         # Here the column is cut as its slices are.
         data = with_group(sample.data, column, sample.data.sliced(column))
         undivided = data.cells is not None

@@ -406,6 +406,8 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     app = quiet(app.slider(key="trust-errors").set_value(20).run())
     text = text_of(app).replace("\xa0", " ")
     assert "Where topic = t2," in text
+    off = "Scores are off most clearly where topic = t2: recalibrate"
+    assert off in [plain(b.proto.label) for b in app.get("page_link")]
     assert "recalibration" not in text
     assert _by(app, "topic")["rows"].sum() == 8_000
     app = quiet(app.selectbox(key="recalibrated").set_value("segments").run())
