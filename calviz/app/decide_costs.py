@@ -135,8 +135,9 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
         name = f"**{md(said, 60)}:** " if others else ""
         st.markdown(f"{name}{md(words.keep_units_together(one.reading()), 1_000)}")
     _of_selected(settings, figure, costs, decide_coverage.when(method, "before"))
-    where, how = _rows_words(costs, fit_words, judged_words)
-    st.caption(md(where, 1_000), help=md(how, 1_000))
+    # What that is for these costs, the sentence above says.
+    face = "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, is not above that of a referral."
+    st.caption(md(_rows_words(fit_words, judged_words), 1_000), help=face)
     drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
     alt = " ".join(one.describe() for one in figures)
     screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
@@ -209,25 +210,16 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs, when: str) 
     )
 
 
-def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, str]:
-    """Say which rows the costs are counted on, and what face value means."""
-    face = (
-        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
-        "is not above that of a referral: "
-    )
-    if costs.face_value > 1:
-        face += "never with these costs."
-    elif costs.face_value <= 0:
-        face += "always with these costs."
-    else:
-        face += f"from a confidence of {costs.face_value:.4g} on."
-    where = f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
-    if not fit_words:
-        where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
-            "is a little too low; the interval of the difference allows for the choice."
+def _rows_words(fit_words: str, judged_words: str) -> str:
+    """Say which rows the costs are counted on."""
+    if fit_words:
+        return (
+            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
         )
-    return where, face
+    return (
+        f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
+        "is a little too low; the interval of the difference allows for the choice."
+    )
 
 
 def _costs_table(figures: tuple[Decision, ...]) -> None:
