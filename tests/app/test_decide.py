@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.app import open_files, session
+from calviz.app import open_files, screen, session
 from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
 from calviz.core.words import from_on, percent
@@ -943,3 +943,18 @@ def test_classes_are_off_where_the_page_of_classes_says_so():
     high = {s.where[0][1] for s in levels.slices.slices if levels.word(s) == "too high"}
     assert high == {str(k) for k in over}
     assert 0 < len(high) < len(levels.slices.off)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_on_a_phone_intervals_stand_beside_costs(width, monkeypatch):
+    monkeypatch.setattr(screen, "width_class", lambda: width)
+    app = quiet(open_page("data=digits", "decisions"))
+    (table,) = [t.value for t in app.dataframe if "rule" in t.value]
+    if width == "wide":
+        assert [*table][:3] == ["rule", "cost of 1,000", "95 % interval"]
+    else:
+        assert [*table][:3] == ["rule", "cost of 1,000 (95 % CI)", "confidence ≥"]
+        costs = table["cost of 1,000 (95 % CI)"].tolist()
+        assert all(re.fullmatch(r"[\d,]+ \([\d,]+ to [\d,]+\)", plain(c)) for c in costs[:3])
+        assert costs[3] == "1,000"
