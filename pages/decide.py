@@ -54,7 +54,7 @@ def risk_coverage(chosen: Settings) -> None:
         every = decide_coverage.chosen_sample(chosen, method)
         if columns := decide_costs.trust_columns(sample, every):
             st.subheader(f"Where can it be believed{after}?", anchor=False)
-            decide_costs.explore_trust_by_group(chosen, sample, columns)
+            decide_costs.explore_trust(chosen, sample, columns, after)
         navigation.draw_folded(
             "Summaries: AURC and others",
             lambda: _summaries(chosen, sample, after),

@@ -57,8 +57,8 @@ def trust_columns(sample: Sample, every: Sample) -> list[str]:
     return sorted(few, key=lambda name: (name == PREDICTED, name not in off))
 
 
-def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str]) -> None:
-    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
+def explore_trust(chosen: Settings, sample: Sample, columns: list[str], after: str) -> None:
+    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level; `after` is "" without a map."""
     left, right = st.columns(2)
     column = left.selectbox(
         "By",
@@ -71,45 +71,43 @@ def explore_trust_by_group(chosen: Settings, sample: Sample, columns: list[str])
     risk = right.slider(label, 1, 50, 5, key="trust-errors", bind="query-params")
     try:
         with session.computing(chosen, f"Looking at every value of {shorten(column, 40)} …"):
-            levels = sample.once(levels_of, column=column, risk=risk / 100)
+            how = {"by": column, "predicted": chosen.predicted}
+            found = None if after else decide_coverage.promise_of(chosen, risk / 100, **how)
+            levels = levels_of(sample, column, risk / 100, found)
     except CalvizError as error:
         st.caption(md(error))
         return
     score, hit = words.score_and_hit(sample.reduction)
-    slices, choices = levels.slices.slices, levels.choices
+    slices, cells = levels.slices.slices, [c.cells for c in levels.choices]
     frame: dict[str, Sequence[object]] = {
         column: [shorten(s.where[0][1], 40) or "missing" for s in slices],
-        "from": [words.from_on(c.threshold) if c.kept else c.more_words for c in choices],
-        "kept": [c.kept for c in choices],
-        _RIGHT: [percent(c.accuracy) if c.kept else "–" for c in choices],
+        **{name: [c[i] for c in cells] for i, name in enumerate(("from", "kept", _RIGHT))},
         "the score is": [levels.word(s) for s in slices],
         "rows": [s.rows for s in slices],
         "score": percent_numbers((s.score for s in slices), 2),
         "hits": percent_numbers((s.hits for s in slices), 2),
     }
-    none = {*frame["from"]} == {"none"}
-    if none:
-        frame = {k: cells for k, cells in frame.items() if k not in ("from", "kept", _RIGHT)}
+    if {*frame["kept"]} == {"–"}:
+        del frame["kept"], frame[_RIGHT]
     screen.table(
         pd.DataFrame(frame),
         most=420,
         alt="Each value of the column: is it off, and from which confidence on is it right?",
         column_config={
             column: st.column_config.Column(pinned=True),
-            **dict.fromkeys(("rows", "kept"), st.column_config.NumberColumn(format="localized")),
+            "rows": st.column_config.NumberColumn(format="localized"),
             "score": st.column_config.NumberColumn(score, format="%.2f %%"),
             "hits": st.column_config.NumberColumn(hit, format="%.2f %%"),
             "from": st.column_config.Column("confidence from", alignment="right"),
-            _RIGHT: tables_and_cards.RIGHT,
+            **dict.fromkeys(("kept", _RIGHT), tables_and_cards.RIGHT),
         },
     )
     few = counted(len(levels.few), "value")
     left_out = f" Left out: {few} with fewer than {levels.least_rows} rows." if levels.few else ""
-    nowhere = f"From no confidence on are at most {risk} % found to be wrong, for any value; more rows would hardly help, unless fewer than 5 % of the rows are to be kept."
     promise, key = levels.guarantee(risk / 100)
     st.caption(
-        f"{nowhere if none else promise} Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
-        help=None if none else key,
+        f"{promise} Too high, too low: beyond chance, with all values tested together{', as in Classes' * (column == PREDICTED)}.{left_out}",
+        help=key,
     )
 
 
@@ -137,8 +135,9 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
         name = f"**{md(said, 60)}:** " if others else ""
         st.markdown(f"{name}{md(words.keep_units_together(one.reading()), 1_000)}")
     _of_selected(settings, figure, costs, decide_coverage.when(method, "before"))
-    where, how = _rows_words(costs, fit_words, judged_words)
-    st.caption(md(where, 1_000), help=md(how, 1_000))
+    # What that is for these costs, the sentence above says.
+    face = "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, is not above that of a referral."
+    st.caption(md(_rows_words(fit_words, judged_words), 1_000), help=face)
     drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
     alt = " ".join(one.describe() for one in figures)
     screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
@@ -211,25 +210,16 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs, when: str) 
     )
 
 
-def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, str]:
-    """Say which rows the costs are counted on, and what face value means."""
-    face = (
-        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
-        "is not above that of a referral: "
-    )
-    if costs.face_value > 1:
-        face += "never with these costs."
-    elif costs.face_value <= 0:
-        face += "always with these costs."
-    else:
-        face += f"from a confidence of {costs.face_value:.4g} on."
-    where = f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
-    if not fit_words:
-        where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
-            "is a little too low; the interval of the difference allows for the choice."
+def _rows_words(fit_words: str, judged_words: str) -> str:
+    """Say which rows the costs are counted on."""
+    if fit_words:
+        return (
+            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
         )
-    return where, face
+    return (
+        f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
+        "is a little too low; the interval of the difference allows for the choice."
+    )
 
 
 def _costs_table(figures: tuple[Decision, ...]) -> None:
@@ -249,6 +239,12 @@ def _costs_table(figures: tuple[Decision, ...]) -> None:
     )
     if len(figures) > 1:
         shown.insert(0, "model", frame["model"])
+    if screen.page_width():
+        # The interval stands beside the cost, so that it is on the screen.
+        shown["cost of 1,000"] += [
+            f" ({end})" if end != "–" else "" for end in shown.pop("95 % interval")
+        ]
+        shown = shown.rename(columns={"cost of 1,000": "cost of 1,000 (95 % CI)"})
     right = dict.fromkeys(
         shown.columns.drop(["model", "rule"], errors="ignore"), tables_and_cards.RIGHT
     )

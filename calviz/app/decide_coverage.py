@@ -148,6 +148,9 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
             st.markdown(words)
         if wrong:
             st.markdown(f":material/warning: {md(wrong, 400)}")
+        if judged and judged.off_in:
+            where = md(f"Scores are off most clearly where {judged.off_in[0]}", 200)
+            navigation.draw_link("recalibrate", f"{where}: recalibrate")
     _of_selected(settings, chosen_sample(settings, method), kept, result)
     if result is not None:
         rows = replace(settings, checking=("map", result.rows))
@@ -215,7 +218,7 @@ def _slider(
     if judged and plain and len(settings.whole.split_names) > 1:
         note = "Of the split in the bar, a half sets it; the other rows check the promise."
         choose_split(settings, settings.whole, "Set on", _SET_ON, own=True, help=note)
-    promised = _promised(settings, allowed / 100, predicted=settings.predicted) if plain else None
+    promised = promise_of(settings, allowed / 100, predicted=settings.predicted) if plain else None
     if promised is None:
         return settings, lambda curve: curve.at_risk(allowed / 100)
     at = math.nan if promised.threshold is None else promised.threshold
@@ -240,7 +243,7 @@ def _allowed() -> float | None:
     return st.session_state["allowed"] / 100 if st.session_state.get("by") == "error" else None
 
 
-def _promised(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
+def promise_of(settings: Settings, risk: float, **of: Any) -> ThresholdChoice | None:
     """Return the threshold that another split guarantees, or else a half of the rows, with what the other rows show; None if there are too few."""
     split = st.session_state.get(_SET_ON) or settings.fit_split
     if split not in (None, settings.split) and settings.split and not settings.where:
@@ -274,7 +277,7 @@ def _of_event(
     with above if rare else st.container():
         for of in () if when(method) else ("precision", "recall")[: 1 + both]:
             how: dict[str, Any] = {"of": of, "reduction": f"class:{event}"}
-            if promised := _promised(settings, allowed, **how):
+            if promised := promise_of(settings, allowed, **how):
                 words = md(keep_units_together(promised.reading()), 1_000)
                 st.markdown(f"**{words}**" if rare else f"Acting on {md(names[1])} alone: {words}")
         to = f"**Decide on {md(names[1])}{': alerts by cutoff' * rare}**"

@@ -137,7 +137,7 @@ def _draw_table(
     texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
-    if screen.page_width():
+    if screen.width_class() in ("narrow", "small"):
         # The interval stands beside the value, so that it is on the screen.
         ends, texts["95 % interval"] = texts["95 % interval"], ""
         both = zip(texts["value"], ends, strict=True)

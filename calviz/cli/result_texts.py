@@ -238,13 +238,9 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     titles = ["rows", *names, "gap (points)", "on new rows", "", right, "keeps", "right there"]
     table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
-        above_threshold = [choice.more_words, "", ""]
-        if choice.kept:
-            threshold, accuracy = words.from_on(choice.threshold), percent(choice.accuracy)
-            above_threshold = [threshold, f"{choice.kept:,}", accuracy]
         gaps = (points(v, plus=True) for v in (s.gap, levels.slices.on_new_rows(s)))
         off = percent(s.score, 2), percent(s.hits, 2), *gaps
-        texts = (s.where[0][1] or "missing", f"{s.rows:,}", *off, levels.word(s), *above_threshold)
+        texts = (s.where[0][1] or "missing", f"{s.rows:,}", *off, levels.word(s), *choice.cells)
         table.add_row(*(cell(short_name(text)) for text in texts))
     return table
 

@@ -123,6 +123,18 @@ class ThresholdChoice:
     def __repr__(self) -> str:
         return "\n".join([self.reading(), *(c.line(name) for name, c in self.groups.items())])
 
+    @property
+    @claim("threshold-risk")
+    def cells(self) -> tuple[str, str, str]:
+        """The threshold, or what more rows would do, the share that is kept and the share of it that is right, for a table."""
+        if self.threshold is None:
+            if self.more_rows in (None, math.inf):
+                return "none" if self.more_rows else "not yet", "–", "–"
+            return f"not yet: ≥ {risk_tests.rough_rows(self.more_rows)} more rows", "–", "–"
+        wrong, broken = _tuple(self.observed)[0], ", broken beyond noise" * self.refuted
+        right = "–" if wrong is None else percent(1 - wrong)
+        return f"{from_on(self.threshold)}{broken}", percent(self.kept or 0), right
+
     def _risks(self, values: Iterable[float | None], before: str = "") -> str:
         """The risks with these values in words, each value after `before`."""
         name = shorten(self.class_name, 40)

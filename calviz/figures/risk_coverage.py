@@ -113,13 +113,6 @@ class ReferralChoice:
             f"tried at {level.removeprefix('with ')} confidence {tried}" if cut else rest
         )
 
-    @property
-    def more_words(self) -> str:
-        """What more rows would do, where no threshold can be shown, in a cell; `Levels.guarantee` says what it means."""
-        if self.more_rows in (None, math.inf):
-            return "none" if self.more_rows else "not yet"
-        return f"not yet: ≥ {risk_tests.rough_rows(self.more_rows)} more rows"
-
 
 @figure(
     key="risk-coverage",

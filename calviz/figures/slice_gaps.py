@@ -5,30 +5,31 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Interval, takes_weights
+from calviz.core.entry_specs import Interval
 from calviz.core.errors import PREDICTED, NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
-from calviz.core.predictions import Dataset, no_group_column, sliceable_columns
+from calviz.core.predictions import Dataset, no_group_column, sliceable_columns, with_group
 from calviz.core.words import capitalised, counted, plotly_text, points, shorten, signed_points
 from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import Drawing, Overlay, Page, Picture, Sheet, Trace, area, drawn, line
-from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import axis
 from calviz.sample.class_gaps import class_ranges
-from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slice_results import Slice, Slices
 from calviz.sample.slices import USUAL_RATE, slices, usual_slices
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.miscalibration_checks import NEAR, nearest
+
+if TYPE_CHECKING:
+    from calviz.comparison.guaranteed_thresholds import ThresholdChoice
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -366,9 +367,8 @@ class Levels:
     ----------
     slices : Slices
         Each level compared with a calibrated model, adjusted for the number of levels.
-    choices : tuple of ReferralChoice
-        For each slice of `slices`, the largest share of its rows that can be kept at the given risk: with a confidence of
-        `CONFIDENCE` for all of them together (Bonferroni).
+    chosen : ThresholdChoice
+        With a threshold for each level: with its confidence for all of them together.
     few : tuple of str
         Levels with fewer than `least_rows` rows, which are not judged.
     off : tuple of Slice
@@ -379,18 +379,30 @@ class Levels:
 
     least_rows: ClassVar = 20
     slices: Slices
-    choices: tuple[ReferralChoice, ...]
+    chosen: ThresholdChoice
     few: tuple[str, ...]
     off: tuple[Slice, ...]
     within: tuple[Slice, ...] = ()
 
+    @property
+    def choices(self) -> tuple[ThresholdChoice, ...]:
+        """The threshold of each slice of `slices`."""
+        return tuple(self.chosen.groups[s.where[0][1]] for s in self.slices.slices)
+
     @claim("threshold-risk")
     def guarantee(self, risk: float) -> tuple[str, str]:
-        """Say what the thresholds of `choices` promise, and what stands where there is none."""
+        """Say what the thresholds promise and on which rows they were chosen, and what stands where there is none."""
+        c = self.chosen
+        few = f"at most {words.percent(risk)} are wrong on new rows too, with {words.level_text(c.confidence)} confidence for all values together"
+        key = "None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; not yet: more rows may help, at least about as many as are said."
+        if all(choice.threshold is None for choice in self.choices):
+            return f"No value has a confidence from which on {few}. Tried on {c.fit.words}.", key
+        rest = f"; what is kept, and right of it, is counted on {c.evaluation.words}"
+        if c.fit.how == c.evaluation.how:
+            rest = ", with none left to check it"
         return (
-            f"From that confidence on, at most {words.percent(risk, 0)} are wrong on new rows too, with {words.level_text(CONFIDENCE)} confidence for "
-            "all values together; it is chosen on all of these rows, on which the share that is right is counted.",
-            "None: more rows would hardly help, unless fewer than 5 % of the rows are to be kept; not yet: more rows may help, at least about as many as are said.",
+            f"From that confidence on, {few}. Chosen on {c.fit.words}{rest}.",
+            f"{key} Where fewer are right than promised, that may be chance, unless the promise is said to be broken.",
         )
 
     def word(self, level: Slice) -> str:
@@ -411,8 +423,9 @@ def check_column(data: Dataset, column: str) -> None:
         raise no_group_column(data, column)
 
 
-@takes_weights
-def levels_of(sample: Sample, column: str, risk: float) -> Levels:
+def levels_of(
+    sample: Sample, column: str, risk: float, chosen: ThresholdChoice | None = None
+) -> Levels:
     """Judge each level of a group column, or each interval of numbers.
 
     Parameters
@@ -421,6 +434,9 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     column : str
     risk : float
         Largest allowed share of errors among the kept predictions.
+    chosen : ThresholdChoice, optional
+        With a threshold for each level; if it is left out or has other levels, a half of the rows of the sample choose them or, of a
+        profile, all.
 
     Raises
     ------
@@ -435,19 +451,24 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
     # What is kept is kept by its confidence.
     judged = replace(judged, slices=tuple(s.top or s for s in judged.slices))
-    confidence, off = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1), judged.off
+    off = judged.off
     if column == PREDICTED:
         beyond = sample.view(class_ranges, view="predicted-class").beyond
         named = {name for name, far in zip(sample.data.class_names, beyond, strict=True) if far}
         off = tuple(s for s in judged.slices if s.where[0][1] in named)
+    if chosen is None or not {s.where[0][1] for s in judged.slices} <= {*chosen.groups}:
+        # It fits nothing, but loads what fits, which an audit without groups does without.
+        from calviz.comparison.guaranteed_thresholds import threshold
 
-    def choice(part: Sample) -> ReferralChoice:
-        return RiskCoverage.compute(part, band=False).at_risk(risk, confidence=confidence)
-
-    both = [(s, choice(Sample.of(sample, where=s.where))) for s in judged.slices]
-    both.sort(key=lambda pair: not pair[1].kept)
-    judged = replace(judged, slices=tuple(s for s, _ in both))
+        # Here the column is cut as its slices are.
+        data = with_group(sample.data, column, sample.data.sliced(column))
+        undivided = data.cells is not None
+        chosen = threshold(data, risk, by=column, seed=sample.seed, in_sample=undivided)
+    shown = {name: choice.cells[0] for name, choice in chosen.groups.items()}
+    # Those with a threshold first, then those that more rows may give one.
+    first = sorted(judged.slices, key=lambda s: shown[s.where[0][1]].startswith("not"))
+    first.sort(key=lambda s: shown[s.where[0][1]] == "none")
     few = tuple(name for name, rows in counts.items() if rows < Levels.least_rows)
     usual = usual_slices(sample)
     within = tuple(s for s in usual.off if s.of_score) if usual else ()
-    return Levels(judged, tuple(c for _, c in both), few, off, within)
+    return Levels(replace(judged, slices=tuple(first)), chosen, few, off, within)

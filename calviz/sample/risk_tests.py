@@ -309,7 +309,7 @@ class RiskTests:
 
 @claim(
     "more-rows",
-    says="No threshold that keeps 5 % of the rows gets clearly below x % wrong, and more rows would hardly help.",
+    says="No threshold that keeps 5 % of the rows gets clearly below x % wrong, and more rows would hardly help one threshold for all.",
     chosen="none: every threshold that keeps a twentieth of the rows is tested",
     adjusted="none needed: each of them must be refuted, at a level of 5 % (exact, of the effective number of rows with weights or clusters)",
 )
@@ -318,7 +318,7 @@ def more_rows_words(more: float | None, wrong: float | None = None) -> str:
     if more is None:
         return "more rows may help"
     if more == math.inf:
-        few = f"no threshold that keeps {percent(_USABLE, 0)} of the rows gets clearly below {percent(wrong or 0)} wrong, and more rows would hardly help"
+        few = f"no threshold that keeps {percent(_USABLE, 0)} of the rows gets clearly below {percent(wrong or 0)} wrong, and more rows would hardly help one threshold for all"
         return _NEVER.get(wrong, few)
     return f"at least about {rough_rows(more)} more such rows are needed"
 

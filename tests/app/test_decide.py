@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.app import open_files, session
+from calviz.app import open_files, screen, session
 from calviz.app.selection import SliceRule
 from calviz.comparison.fitting import before_and_after
 from calviz.core.words import from_on, percent
@@ -406,6 +406,8 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     app = quiet(app.slider(key="trust-errors").set_value(20).run())
     text = text_of(app).replace("\xa0", " ")
     assert "Where topic = t2," in text
+    off = "Scores are off most clearly where topic = t2: recalibrate"
+    assert off in [plain(b.proto.label) for b in app.get("page_link")]
     assert "recalibration" not in text
     assert _by(app, "topic")["rows"].sum() == 8_000
     app = quiet(app.selectbox(key="recalibrated").set_value("segments").run())
@@ -429,7 +431,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     table, levels = _by(app, "topic"), levels_of(after.but(reduction="positive"), "topic", 0.2)
     assert table["rows"].tolist() == [s.rows for s in levels.slices.slices]
     assert table["rows"].sum() == 4_000
-    assert table["kept"].tolist() == [c.kept for c in levels.choices]
+    assert table["kept"].tolist() == [c.cells[1] for c in levels.choices]
     assert set(table["the score is"]) == {"within noise on average"}
     assert "These summaries rank 4,000 rows by confidence after recalibration." in text
     assert f"{evaluate(after, ['aurc'])['aurc'].value:.4f}" in text
@@ -638,22 +640,31 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     rng = np.random.default_rng(0)
     task = np.repeat(["algebra", "law", "chess"], [900, 500, 40])
     score = rng.uniform(0.7, 1, task.size)
-    lines = [
-        f"{s:.6f},{int(hit)},{name}"
-        for s, hit, name in zip(score, rng.random(task.size) < score, task, strict=True)
-    ]
+    hit = rng.random(task.size) < score
+    lines = [f"{s:.6f},{int(h)},{name}" for s, h, name in zip(score, hit, task, strict=True)]
     app = upload(open_page(), "tasks.csv", "\n".join(["confidence,correct,task", *lines]).encode())
     app = app.open("risk_coverage")
     app = quiet(app.slider(key="trust-errors").set_value(10).run())
     table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
     # The threshold is beside the name, where a phone shows it.
     assert [*table][:4] == ["from", "kept", "right of the kept", "the score is"]
-    assert table.loc["algebra", "kept"] > 0
-    assert table.loc["chess", "kept"] == 0
+    # What stands there is what the command says: a half of the rows chooses, the other half checks.
+    data = calviz.ConfidencePredictions(
+        confidence=score.round(6), correct=hit, groups={"task": task}
+    )
+    choice = calviz.threshold(data, 0.1, by="task")
+    for name, one in choice.groups.items():
+        assert table.loc[name, ["from", "kept", "right of the kept"]].tolist() == [*one.cells]
     assert 0.7 < float(table.loc["algebra", "from"]) < 1
+    assert table.loc["algebra", "kept"] == percent(choice.groups["algebra"].kept)
     assert re.fullmatch(r"not yet: ≥ [\d,]+ more rows", table.loc["chess", "from"])
+    assert table.loc["chess", "kept"] == "–"
     said = plain(" ".join(c.value for c in app.caption))
     assert "on new rows too, with 95 % confidence for all values together" in said
+    assert (
+        "Chosen on 50 % of the rows, stratified, seed 0 (720 rows); what is kept, and right of it, is counted on all other rows (720 rows)."
+        in said
+    )
 
 
 # ---- A judge against people
@@ -932,3 +943,18 @@ def test_classes_are_off_where_the_page_of_classes_says_so():
     high = {s.where[0][1] for s in levels.slices.slices if levels.word(s) == "too high"}
     assert high == {str(k) for k in over}
     assert 0 < len(high) < len(levels.slices.off)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", ["narrow", "wide"])
+def test_on_a_phone_intervals_stand_beside_costs(width, monkeypatch):
+    monkeypatch.setattr(screen, "width_class", lambda: width)
+    app = quiet(open_page("data=digits", "decisions"))
+    (table,) = [t.value for t in app.dataframe if "rule" in t.value]
+    if width == "wide":
+        assert [*table][:3] == ["rule", "cost of 1,000", "95 % interval"]
+    else:
+        assert [*table][:3] == ["rule", "cost of 1,000 (95 % CI)", "confidence ≥"]
+        costs = table["cost of 1,000 (95 % CI)"].tolist()
+        assert all(re.fullmatch(r"[\d,]+ \([\d,]+ to [\d,]+\)", plain(c)) for c in costs[:3])
+        assert costs[3] == "1,000"

@@ -397,9 +397,10 @@ def test_the_table_has_every_metric_and_its_error_bars():
 
 
 @pytest.mark.slow
-def test_on_a_phone_the_interval_stands_beside_the_value(monkeypatch):
+@pytest.mark.parametrize("width", ["narrow", "small"])
+def test_on_a_phone_or_small_window_the_interval_stands_beside_the_value(width, monkeypatch):
     drawn, table = [], screen.table
-    monkeypatch.setattr(screen, "page_width", lambda: 358)
+    monkeypatch.setattr(screen, "width_class", lambda: width)
     monkeypatch.setattr(screen, "table", lambda one, **how: drawn.append(one) or table(one, **how))
     quiet(open_page("data=breast_cancer&family=Binned", "metrics"))
     assert "95 % interval" not in drawn[-1].data

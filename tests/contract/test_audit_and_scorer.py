@@ -330,7 +330,7 @@ def test_without_a_threshold_the_reason_is_that_of_the_app(tmp_path):
     p = np.linspace(0.6, 0.99, 200)
     path.write_text("label,probability\n" + "".join(f"0,{x:.4f}\n" for x in p[:-1]) + "1,0.01\n")
     text = " ".join(run_successfully("threshold", path, "--risk", ".1").split())
-    why = "o threshold that keeps 5 % of the rows gets clearly below 10.0 % wrong, and more rows would hardly help."
+    why = "o threshold that keeps 5 % of the rows gets clearly below 10.0 % wrong, and more rows would hardly help one threshold for all."
     assert why in text
     assert why in RiskCoverage.compute(calviz.load(path)).at_risk(0.1).sentence
 
@@ -358,6 +358,15 @@ def test_that_all_splits_are_used_is_said_once(tmp_path, command):
     words = "uses all rows; the file has the splits train, test, new rows (--split 'test', as the app opens)"
     assert run_successfully(name, path, *options).count(words) == 1
     assert words not in run_successfully(name, path, *options, "--split", "test")
+
+
+def test_audit_by_a_column_has_the_thresholds_of_the_command(file):
+    text = " ".join(run_successfully("audit", file, "--risk", ".2", "--by", "site").split())
+    choice = calviz.threshold(calviz.load(file), risk=0.2, by="site")
+    assert any(one.threshold for one in choice.groups.values())
+    for one in choice.groups.values():
+        assert " ".join(one.cells).replace("\xa0", " ") in text.replace("\xa0", " ")
+    assert f"Chosen on {choice.fit.words}" in text.replace("\xa0", " ")
 
 
 def test_audit_adds_the_guarantee(file):

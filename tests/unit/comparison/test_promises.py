@@ -147,6 +147,21 @@ def test_numbers_have_a_threshold_for_each_interval():
     assert sum(one.rows for one in each.values()) == 1_000
     levels = levels_of(Sample(data), "amount", 0.2)
     assert {s.where[0][1] for s in levels.slices.slices} == {"≤ 40", "> 40"}
+    assert dict(levels.chosen.groups) == each
+    chosen = "Chosen on split 'calibration' (1,000 rows); what is kept, and right of it, is counted on split 'test' (1,000 rows)."
+    assert levels.guarantee(0.2)[0].replace("\xa0", " ").endswith(chosen)
+    # A profile cannot be divided.
+    rows = binary(2_000)
+    site = np.resize(["a", "b", "b"], 2_000)
+    frame = pl.DataFrame({"label": rows.labels, "p": rows.probs[:, 1], "site": site})
+    summed = calviz.profile(frame, by=["site"])
+    levels = levels_of(Sample.of(summed), "site", 0.2)
+    words = "Chosen on all rows (2,000 rows), with none left to check it."
+    assert levels.guarantee(0.2)[0].replace("\xa0", " ").endswith(words)
+    assert (
+        dict(levels.chosen.groups)
+        == calviz.threshold(summed, 0.2, by="site", in_sample=True).groups
+    )
     pairs = calviz.threshold(data, 0.2, by=["amount", "predicted class"])
     low, top = data.sliced("amount"), data.probs.argmax(axis=1)
     joint = [f"{low.levels[i]}, {data.class_names[k]}" for i, k in zip(low.codes, top, strict=True)]
@@ -210,7 +225,7 @@ def test_a_blank_group_is_missing_and_none_says_for_which_thresholds():
         groups={"site": np.tile(["", "b"], 1_000), "ward": np.repeat(["u", ""], 1_000)},
     )
     choice = calviz.threshold(wrong, 0.05, by="site")
-    why = "none; no threshold that keeps 5 % of the rows gets clearly below 5.0 % wrong, and more rows would hardly help."
+    why = "none; no threshold that keeps 5 % of the rows gets clearly below 5.0 % wrong, and more rows would hardly help one threshold for all."
     assert repr(choice).splitlines()[1:] == [f"  missing: {why}", f"  b: {why}"]
     pairs = repr(calviz.threshold(wrong, 0.05, by=("site", "ward")))
     assert {line.split(":")[0].strip() for line in pairs.splitlines()[1:]} == {

@@ -6,7 +6,6 @@ import re
 import tomllib
 from inspect import isabstract
 from pathlib import Path
-from unittest.mock import MagicMock
 
 import numpy as np
 import plotly.graph_objects as go
@@ -552,11 +551,7 @@ def grouped(seed, levels=8, rows=40, shape=1.0, weighted=False, off=0.0):
     [(1.0, False), (0.3, False), (1.0, True)],
     ids=["even", "sure", "weights"],
 )
-def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised(
-    shape, weighted, monkeypatch
-):
-    # From which confidence on they can be believed is another question, and takes most of the time.
-    monkeypatch.setattr("calviz.figures.slice_gaps.RiskCoverage", MagicMock())
+def test_levels_of_a_calibrated_file_are_called_off_at_the_rate_that_is_promised(shape, weighted):
     runs = 150
     alarms = sum(
         bool(levels_of(grouped(seed, shape=shape, weighted=weighted), "task", 0.1).slices.off)

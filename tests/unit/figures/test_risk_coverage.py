@@ -232,8 +232,7 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     # Of 18 right and then 82 wrong, 1 / 20 is 5 % up to rounding: no rows show that it is less.
     assert at_risk(101, 83, risk=0.05, confidence=0.9995).more_rows > 300
     assert at_risk(40, 40).more_rows == np.inf
-    assert at_risk(40, 40).more_words == "none"
-    why = "no threshold that keeps 5 % of the rows gets clearly below 10.0 % wrong, and more rows would hardly help."
+    why = "no threshold that keeps 5 % of the rows gets clearly below 10.0 % wrong, and more rows would hardly help one threshold for all."
     assert at_risk(40, 40).sentence.replace("\xa0", " ").endswith(why)
     # 9.97 % wrong, the same at every threshold: millions of rows would show that these are fewer than 10 %, or that they are not.
     wrong = np.tile(np.arange(1_003) % 10 == 5, 3)
