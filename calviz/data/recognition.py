@@ -39,7 +39,9 @@ from calviz.data.roles import (
     ScoreColumns,
     TableView,
     agree,
+    ask_which_confidence,
     follows,
+    never_below_chance,
     share_equal,
     sum_to_one,
     summing,
@@ -433,42 +435,23 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     if score is None and known:
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
-        sure = [c.name for c in view.numeric(others) if c.is_sure and not c.is_log_probability]
+        sure = [c for c in view.numeric(others) if c.is_sure and not c.is_log_probability]
         if correct is not None and len(sure) == 1:
-            named += sure  # such as verbalized_confidence
+            named += [sure[0].name]  # such as verbalized_confidence
         elif correct is not None and sure and not named:
-            _ask_which_confidence(sure, correct)
+            ask_which_confidence(sure, correct)
         score = named[0] if named else score_columns.only_with_words(view.numeric(others))
-        score = score or _never_below_chance(view, others, predicted)
+        score = score or never_below_chance(view, others, predicted)
     logs = [c.name for c in view.numeric(others | {score or ""}) if c.is_log_probability]
     log = score is None or view.table[score].is_log_probability
-    if score is None and len(logs) == 1:
-        score = logs[0]  # such as sum_logprob
-    score = score or view.named(column_names.LOG_CONFIDENCES, others)
+    # Such as sum_logprob.
+    score = score or (
+        logs[0] if len(logs) == 1 else view.named(column_names.LOG_CONFIDENCES, others)
+    )
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     # A map needs no truth.
     return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
-
-
-def _ask_which_confidence(names: list[str], correct: str) -> None:
-    """Ask which of several columns is the confidence: one that is chosen by its values would hide what the others say."""
-    which = [f"'{short(name)}' is the confidence" for name in names[:3]]
-    readings = [Reading(w, {"scores": (n,)}) for w, n in zip(which, names, strict=False)]
-    both = Reading("each is a model", {"models": (*names,), "label": correct})
-    raise InputError(
-        f"{len(names):,} columns say how sure the prediction was: {span((*names,))}; say which one to judge",
-        readings=[*readings, both],
-    )
-
-
-def _never_below_chance(view: TableView, taken: set[str], predicted: str | None) -> str | None:
-    """The only column of fractions, if it is at least 1/K in all rows, as the confidence of a prediction among K classes is."""
-    scores = [c for c in view.numeric(taken) if c.type == "number" and c.in_unit]
-    if predicted is None or len(scores) != 1 or scores[0].head.size < FEWEST_ROWS:
-        return None
-    least = 1 / max(2, len(view.table[predicted].classes))
-    return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -519,9 +502,8 @@ def _true_class(
 ) -> str | None:
     """The column with the true class beside a prediction: one that shares values with it."""
     roles = {confidence.score, confidence.correct or "", confidence.predicted or ""}
-    if confidence.correct and confidence.predicted is None:
-        return label
-    label = label or view.named(column_names.LABELS, taken | roles)
+    if confidence.predicted or not confidence.correct:
+        label = label or view.named(column_names.LABELS, taken | roles)
     if label is None or confidence.predicted is None or view.options.label or confidence.correct:
         return label
     predicted = view.table[confidence.predicted].classes

@@ -15,7 +15,17 @@ from calviz.core.errors import Finding, InputError, Reading, Repair, Severity
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.data import column_names
 from calviz.data.column_names import FEW, class_key, is_of_first_class
-from calviz.data.format import NAMED, REPAIRS, Column, Notice, ReadingOptions, Table, places, short
+from calviz.data.format import (
+    NAMED,
+    REPAIRS,
+    Column,
+    Notice,
+    ReadingOptions,
+    Table,
+    places,
+    short,
+    span,
+)
 
 ScoreKind = Literal["probabilities", "logits"]
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own, "named model" that of the row.
@@ -494,6 +504,28 @@ _LARGEST_SCALE = 10
 #: Whole numbers up to it, in a column that is not headed in percent, are points of a clinical score, or the like.
 MOST_POINTS = 20
 PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
+
+
+def ask_which_confidence(columns: list[Column], correct: str) -> None:
+    """Ask which of several columns is the confidence: one that is chosen by its values would hide what the others say."""
+    names = [c.name for c in columns]
+    percent = ("percent",) * any(np.any(c.head > 1) for c in columns)
+    which = [f"'{short(name)}' is the confidence" for name in names[:3]]
+    readings = [Reading(w, {"scores": (n,)}) for w, n in zip(which, names, strict=False)]
+    both = Reading("each is a model", {"models": (*names,), "label": correct, "repair": percent})
+    raise InputError(
+        f"{len(names):,} columns say how sure the prediction was: {span((*names,))}; say which one to judge",
+        readings=[*readings, both],
+    )
+
+
+def never_below_chance(view: TableView, taken: set[str], predicted: str | None) -> str | None:
+    """The only column of fractions, if it is at least 1/K in all rows, as the confidence of a prediction among K classes is."""
+    scores = [c for c in view.numeric(taken) if c.type == "number" and c.in_unit]
+    if predicted is None or len(scores) != 1 or scores[0].head.size < FEWEST_ROWS:
+        return None
+    least = 1 / max(2, len(view.table[predicted].classes))
+    return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
 def are_percentages(confidences: FloatArray) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import expit
 
 import calviz
 from calviz.core.entry_specs import CHECKS
@@ -2958,3 +2959,75 @@ def test_another_label_leaves_two_models_as_they_are() -> None:
         assert file.roles.label == label
     unlabelled = first_rows(pd.DataFrame(columns).to_csv(index=False).encode())
     assert unlabelled.as_shown().scores is None
+
+
+# ---- Answers of a language model, several for each prompt
+
+
+def graded(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(0.5, 1.0, n))
+    return pd.DataFrame(
+        {
+            "prompt_id": [f"q{i // 4:03d}" for i in range(n)],
+            "category": rng.choice(["maths", "law", "medicine"], n),
+            "verbalized_confidence": (5 * np.round(20 * p)).astype(int),
+            "sum_logprob": np.log(p).round(5),
+            "grade": np.where(rng.random(n) < p, "correct", "incorrect"),
+        }
+    )
+
+
+@pytest.mark.parametrize("words", [("correct", "incorrect"), ("right", "wrong")])
+def test_words_say_what_was_right_beside_a_confidence_and_a_category_is_a_group(words) -> None:
+    rows = graded()
+    right = rows.grade == "correct"
+    rows["grade"] = np.where(right, *words)
+    data = loaded(rows).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_array_equal(data.correct, right)
+    np.testing.assert_array_equal(data.confidence, rows.verbalized_confidence / 100)
+    assert "category" in data.groups
+    # Of classes that were predicted, it is the true one.
+    assert "category" not in loaded(rows.assign(predicted=rows.category)).first.groups
+
+
+def test_of_two_confidences_it_is_asked_which_one_to_judge() -> None:
+    rows = graded()
+    rows["logprob_confidence"] = np.exp(rows.pop("sum_logprob"))
+    with pytest.raises(InputError, match="2 columns say how sure the prediction was") as caught:
+        loaded(rows)
+    stated, logged, both = caught.value.answers
+    found = loaded(rows, **stated.options).first.confidence
+    np.testing.assert_array_equal(found, rows.verbalized_confidence / 100)
+    found = loaded(rows, **logged.options).first.confidence
+    np.testing.assert_allclose(found, rows.logprob_confidence)
+    assert len(loaded(rows, **both.options).models) == 2
+
+
+def test_log_probabilities_are_known_by_their_names_and_values() -> None:
+    rows = graded()
+    chosen = loaded(rows, scores=("sum_logprob",))
+    for found in (chosen, loaded(rows.drop(columns="verbalized_confidence"))):
+        np.testing.assert_allclose(found.first.confidence, np.exp(rows.sum_logprob))
+    # What is above 0 is no logarithm of a probability.
+    with pytest.raises(InputError):
+        loaded(rows.assign(sum_logprob=-rows.sum_logprob), scores=("sum_logprob",))
+
+
+@pytest.mark.parametrize("first", ["sure", "mark"])
+def test_roles_of_confidence_and_of_what_was_right_stay_in_any_order(first) -> None:
+    rows = graded().rename(columns={"verbalized_confidence": "sure", "grade": "mark"})
+    rows["mark"] = rows["mark"].map({"correct": "ok", "incorrect": "bad"})
+    table = rows.drop(columns="sum_logprob").assign(other=0.5).to_csv(index=False).encode()
+    roles = {"sure": "confidence", "mark": "correct"}
+    shown = first_rows(table)
+    for name in sorted(roles, key=lambda name: name != first):
+        shown = first_rows(table, options=shown.with_role(name, roles[name]))
+    assert {name: shown.roles[name] for name in roles} == roles
+
+
+def test_a_right_answer_that_equals_no_answer_is_refused() -> None:
+    rows = graded().assign(answer="41", grade="x")
+    with pytest.raises(InputError, match="equals none of the answers"):
+        loaded(rows, answers="answer", cluster_column="prompt_id")
