@@ -499,7 +499,7 @@ def align(models: NamedModels) -> Alignment:
         return Alignment(_same_columns(models), "order", tuple(notes))
     first, *others = ids.values()
     if all(np.array_equal(first, other) for other in others):
-        notes.append(f"The identifiers{of} of all {counted(first.size, 'row')} are the same.")
+        notes.append(f"Identifiers{of} agree in all {counted(first.size, 'row')}.")
     else:
         rows, notes_on_rows = _by_identifier(ids, of)
         models = {name: m.take(rows[name]) for name, m in models.items()}

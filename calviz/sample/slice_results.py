@@ -259,12 +259,11 @@ class Slices(Displayed):
         if self.rest:
             others = len(self.named or self.differ) - 1
             more = f" and {others:,} more" * (others > 0)
-            off = {s.where for s in self.off}
-            right = [where_words(w) for w in self.differ if w not in off][:1]
+            right = [s for s in self.own if s.where in self.differ and s not in self.off][:1]
             if self.named:
                 place, *second = (" (".join(self.place(s)) + ")" for s in self.named)
                 more = f" and {second[0]}" if others == 1 else more
-                of_right = "".join(f"; {where}: not found off" for where in right)
+                of_right = "".join(f"; {where_words(s.where)}: not found off" for s in right)
                 return f"Unlike the rest: {place}{more}{of_right}; other rows: {self.rest}"
             if self.differ:
                 return f"All rows but {where_words(self.differ[0])}{more}: {self.rest}"

@@ -483,6 +483,8 @@ def _part(sample: Sample, *, where: Where, inside: bool) -> Sample:
 
 #: A slice within another carries what is wrong there if the other rows of that show no gap, by this level, and at most this share of its.
 _NO_GAP, _SHARE = 0.05, 0.5
+#: Where fewer are left, the name of a second column says little more.
+_LEAST_OTHER = 0.2
 
 
 def _carrying(
@@ -507,7 +509,8 @@ def _carrying(
         alike = judged.view(_alike) if unlike else None
         p, gap = slice_tests.tested(judged, [first.where], outside, alike)[0]
         other = part.view(_part, where=one.where, inside=False)
-        no_gap = p > _NO_GAP and gap / one.gap < _SHARE and other.data.n >= how["min_rows"]
+        least = max(how["min_rows"], _LEAST_OTHER * part.data.n)
+        no_gap = p > _NO_GAP and gap / one.gap < _SHARE and other.data.n >= least
         if no_gap and not measured(other, against).off:
             return replace(one, where=first.where + one.where, of_class=first.of_class)
     return None

@@ -55,7 +55,7 @@ def test_the_best_model_is_named_with_those_that_tie():
     (heading,) = (name for name in table.columns if "NLL" in name)
     nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table[heading]]
     assert table[heading].iloc[int(np.argmin(nll))].startswith("**")
-    assert "identifiers of all 285 rows are the same" in text_of(app)
+    assert "Identifiers agree in all 285 rows" in text_of(app)
     # One table and one picture of differences, then the diagrams; the rest is folded away.
     assert not app.dataframe
     assert len(app.get("plotly_chart")) == 1 + len(table)

@@ -714,7 +714,7 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     if not waiting.in_the_end(page, best.count, bool):
         tab.upload(tmp_path / "shy.npz")  # streamlit drew the box anew between the file and its run
     tab.expect("By NLL, 'honest' is best")
-    tab.expect("The identifiers of all 400 rows are the same.")
+    tab.expect("Identifiers agree in all 400 rows.")
     assert page.locator("[data-testid=stTable] strong").first.inner_text()
     # The diagrams of two models fill the page.
     ends = "plots => Math.max(...plots.map(p => p.getBoundingClientRect().right))"

@@ -74,7 +74,7 @@ def test_identifiers_that_are_the_same_may_occur_twice():
         {"one": make(ids=["a", "a", "b", "c"]), "other": make(ids=["a", "a", "b", "c"])}
     )
     assert alignment.rows == 4
-    assert alignment.notes == ("The identifiers of all 4 rows are the same.",)
+    assert alignment.notes == ("Identifiers agree in all 4 rows.",)
 
 
 def test_rows_on_whose_label_any_model_disagrees_are_left_out():

@@ -1417,3 +1417,31 @@ def test_a_ward_of_which_only_high_scores_are_off_is_not_called_right_where_its_
     words = {s.where[0][1]: levels.word(s) for s in levels.slices.slices}
     assert words.pop("0").startswith("too high where score > 0.2")
     assert {*words.values()} == {"within noise on average"}
+
+
+def test_of_slices_that_differ_the_second_is_named_and_one_that_is_right_where_others_are_off():
+    rng, n = np.random.default_rng(0), 8_000
+    topic, version = rng.choice(5, n, p=[0.15, 0.2, 0.25, 0.2, 0.2]), rng.choice(2, n, p=[0.7, 0.3])
+    true = expit(rng.normal(0, 0.8, n))
+    high = np.array([0.22, 0.0, 0.07, 0.07, 0.07])[topic] + 0.1 * (version == 1) * (topic != 1)
+    data = calviz.Predictions(
+        probs=np.clip(true + high, 0, 1),
+        labels=rng.random(n) < true,
+        groups={"topic": topic, "version": version},
+    )
+    headline = usual_slices(Sample.of(data)).headline
+    assert headline.startswith("Unlike the rest: topic = 0 (about ")
+    assert "; topic = 1: not found off; other rows: too high by " in headline
+
+
+def test_a_second_column_is_named_beside_a_value_only_if_it_leaves_out_a_share_of_its_rows():
+    # Scores at 1 cannot be as much too high as others.
+    rng, n = np.random.default_rng(2), 9_000
+    topic, true = rng.choice(5, n, p=[0.15, 0.2, 0.25, 0.2, 0.2]), expit(rng.normal(0.3, 1.2, n))
+    data = calviz.Predictions(
+        probs=np.clip(true + np.where(topic == 0, 0.22, 0.06), 0, 1),
+        labels=rng.random(n) < true,
+        groups={"topic": topic},
+        numbers={"logprob": np.log(true)},
+    )
+    assert [name for name, _ in usual_slices(Sample.of(data)).off[0].where] == ["topic"]
