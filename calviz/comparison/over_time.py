@@ -81,7 +81,8 @@ def over_time(
         How time is divided (see `periods`). If `every` is left out, the shortest length of which at most `USUAL_PERIODS` periods hold most
         rows (`MOST_ROWS`) of the slice that changed, or of all, in periods of `min_rows` rows or more; equal counts if there is none.
     method : str, optional
-        Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration. From `MANY_PAST` rows
+        Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration. Confidences alone,
+        without scores of all classes, have `cheap_method` in place of temperature scaling. From `MANY_PAST` rows
         on, it is fitted again once they are `GROWN` times as many (`Period.fitted_on`).
     split, reduction, bins, seed, resamples
         As in `calviz.evaluate`.
@@ -133,6 +134,8 @@ def over_time(
         with suppress(NotAvailable):  # too few rows in each
             result = replace(result, within=_measured_periods(part, of_part, min_rows, metric)[0])
     result = tested = _with_changes(replace(result, watch=watch), sample, divided, large, metric)
+    if method == "temperature" and sample.data.kind == "confidence":
+        method = entry_specs.cheap_method(sample.data)
     if method is not None:
         result = _with_past(tested, sample, divided, large, method, progress)
         if usual_columns(sample.data) and not RECALIBRATORS[method].takes_columns:

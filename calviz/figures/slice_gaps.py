@@ -413,7 +413,7 @@ class Levels:
                 f"{'too high' if one.gap > 0 else 'too low'} where {words.condition(*one.where[1])}"
             )
         if level not in self.off:
-            return "within noise on average"
+            return "not found off"
         return "too high" if level.gap > 0 else "too low"
 
 

@@ -432,7 +432,7 @@ def test_with_a_map_every_count_is_of_the_scores_after_it_and_of_the_rows_judged
     assert table["rows"].tolist() == [s.rows for s in levels.slices.slices]
     assert table["rows"].sum() == 4_000
     assert table["kept"].tolist() == [c.cells[1] for c in levels.choices]
-    assert set(table["the score is"]) == {"within noise on average"}
+    assert set(table["the score is"]) == {"not found off"}
     assert "These summaries rank 4,000 rows by confidence after recalibration." in text
     assert f"{evaluate(after, ['aurc'])['aurc'].value:.4f}" in text
     assert "Select the kept rows before recalibration" in {b.label for b in app.button}

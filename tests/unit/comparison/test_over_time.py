@@ -185,6 +185,13 @@ def test_maps_see_the_past_only_and_follow_a_change():
         assert OverTimeLine.compute(series).plot(theme=theme).data
 
 
+def test_confidences_alone_have_a_map_by_default():
+    data = drifting(from_month=3)
+    confidence, correct = data.probs.max(axis=1), data.probs.argmax(axis=1) == data.labels
+    alone = calviz.ConfidencePredictions(confidence=confidence, correct=correct, times=data.times)
+    assert "Platt scaling" in OverTimeLine.compute(over_time(alone)).past()
+
+
 def test_a_change_of_the_mcs_is_judged_by_its_distance_from_0():
     past = OverTimeLine.compute(over_time(drifting(), "mcs", method="temperature")).past()
     assert "no difference beyond noise in its distance from 0." in past

@@ -1416,7 +1416,7 @@ def test_a_ward_of_which_only_high_scores_are_off_is_not_called_right_where_its_
     levels = levels_of(Sample.of(data), "ward", 0.05)
     words = {s.where[0][1]: levels.word(s) for s in levels.slices.slices}
     assert words.pop("0").startswith("too high where score > 0.2")
-    assert {*words.values()} == {"within noise on average"}
+    assert {*words.values()} == {"not found off"}
 
 
 def test_of_slices_that_differ_the_second_is_named_and_one_that_is_right_where_others_are_off():
