@@ -208,6 +208,8 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "calviz"
     text = error.format_message().rstrip(".")
+    if isinstance(error, click.MissingParameter) and error.param and error.param.name == "method":
+        text += ": 'calviz compare FILE --methods suggested' recommends one"
     if isinstance(error, click.NoSuchOption) and context is not None:
         known = [name for option in context.command.params for name in option.opts]
         near = nearest(error.option_name, known)
