@@ -356,10 +356,13 @@ def _has_decimal_comma(rows: list[list[str]], separator: str) -> bool:
     bare = [(j, cell.rstrip(" \u00a0%")) for j, cell in cells]
     commas = [(j, cell) for j, cell in bare if _DECIMAL_COMMA.fullmatch(cell)]
     amounts = {j for j, cell in commas if "." in cell}  # with points between thousands
-    points = any("." in cell and is_number(cell) for j, cell in cells if j not in amounts)
+    points = [(j, c) for j, c in cells if j not in amounts and "." in c and is_number(c)]
+    # In a column of its own, a point that cannot stand between thousands is a decimal sign, too.
+    sure_points = {j for j, c in points if not _THOUSANDS.fullmatch(c.replace(".", ","))}
+    apart = separator != "," and {j for j, _ in points} <= sure_points - {j for j, _ in commas}
     # Between commas a cell with one is quoted: as "0,19" or, with points as decimal signs elsewhere, "1,234".
     sure = [cell for _, cell in commas if separator != "," or not _THOUSANDS.fullmatch(cell)]
-    return bool(sure) and not points
+    return bool(sure) and (apart or not points)
 
 
 # ---- Bad cells and lines

@@ -3031,3 +3031,30 @@ def test_a_right_answer_that_equals_no_answer_is_refused() -> None:
     rows = graded().assign(answer="41", grade="x")
     with pytest.raises(InputError, match="equals none of the answers"):
         loaded(rows, answers="answer", cluster_column="prompt_id")
+
+
+@pytest.mark.parametrize("comma", ["score", "age"])
+def test_a_column_of_decimal_points_beside_one_of_decimal_commas_is_read_as_well(comma) -> None:
+    p, labels = event()
+    columns = {
+        "label": labels,
+        "score": p,
+        "age": 20 + 60 * np.random.default_rng(1).random(p.size),
+    }
+    texts = {n: [f"{v:.3f}" for v in c] if n != "label" else c for n, c in columns.items()}
+    texts[comma] = [text.replace(".", ",") for text in texts[comma]]
+
+    def found() -> Predictions:
+        content = pd.DataFrame(texts).to_csv(index=False, sep=";").encode()
+        return read(content, name="x.csv").first
+
+    if comma == "score":
+        # Three digits after each point may be thousands.
+        with pytest.raises(InputError):
+            found()
+        texts["age"] = [f"{v:.2f}" for v in columns["age"]]
+    np.testing.assert_allclose(found().probs[:, 1], p, atol=6e-4)
+    assert "age" in found().numbers
+    texts["score"][1:3] = ["0.25", "0,5"]
+    with pytest.raises(InputError):
+        found()
