@@ -221,9 +221,10 @@ def options_without_column(table: Table, options: ReadingOptions) -> dict[str, A
 def _check_options(table: Table, options: ReadingOptions) -> None:
     """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
     single = [(one.called, name) for one, name in _named(options, ONE_COLUMN.values())]
-    listed = options.scores or options.models or ()
-    listed = () if score_columns.named_sets(table, options) else listed
-    scores = [("score column", s) for s in listed if not s.endswith("*")]
+    said = options.scores or (not score_columns.named_sets(table, options) and options.models) or ()
+    scores = [("score column", s) for s in said if not s.endswith("*")]
+    # A name that is in no header is the mistyped one.
+    scores.sort(key=lambda score: any(score[1] in own for own in table.names))
     for what, name in (*single, *(("group", g) for g in options.named_groups), *scores):
         if name not in table:
             known, each = known_columns(table.names), [part.strip() for part in name.split(",")]

@@ -2896,6 +2896,8 @@ def test_models_of_several_columns_are_chosen_by_their_names(style: str, label: 
     columns, labels = sets(style)
     both = loaded({**columns, label: labels}, models=("v2", "v3"), label=label)
     assert [*both.models] == ["v2", "v3"]
+    with pytest.raises(OptionError, match="'v22' is not in the file"):
+        loaded({**columns, label: labels}, models=("v2", "v22"), label=label)
     one = loaded({**columns, label: labels}, models="v2", label=label)
     assert len(one.models) == 1
     order = [one.first.class_names.index(c) for c in both.first.class_names]
