@@ -468,9 +468,9 @@ class Reliability(ScoreFigure):
         """Position, among the non-empty bins, of the bin with the largest gap to expect; None if none is off beyond noise.
 
         As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
-        the mean score. The findings name the same bin.
+        the mean score, and that is not less off than all rows together. The findings name the same bin.
         """
-        return next(iter(binning.bins_off(self.sums)), None) if self.named else None
+        return next(iter(binning.furthest_off(self.sums)), None) if self.named else None
 
     def _furthest_off(self) -> Iterator[str]:
         off = self.worst

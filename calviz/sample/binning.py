@@ -555,6 +555,15 @@ def bins_off(sums: BinSums) -> tuple[int, ...]:
     return tuple(sorted(off, key=lambda m: -abs(score[m] - expected_share(sums, m)[0])))
 
 
+def furthest_off(sums: BinSums) -> tuple[int, ...]:
+    """Those of `bins_off` that are not less off than all rows together, in the same direction, as far as is to be expected."""
+    score, mean = bin_intervals(sums).score, float((sums.weight * sums.gap).sum())
+    gaps = {m: float(score[m]) - expected_share(sums, m)[0] for m in bins_off(sums)}
+    return tuple(
+        m for m, gap in gaps.items() if score.size == 1 or gap * mean < 0 or abs(gap) >= abs(mean)
+    )
+
+
 #: Mean scores are kept this far from 0 and 1 before log-odds are taken.
 _EXTREME = 1e-6
 

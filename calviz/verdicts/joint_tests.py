@@ -19,7 +19,7 @@ from calviz.core.errors import RESAMPLES, NotAvailable, claim
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample import error_bars
-from calviz.sample.binning import FEW_ROWS, BinSums, bin_intervals, bins_off, expected_share
+from calviz.sample.binning import FEW_ROWS, BinSums, bin_intervals, expected_share, furthest_off
 from calviz.sample.error_bars import CLASS_TEST, LEVEL, OVERALL, p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.metric_results import Resampling, largest_mean_gap, measured_with_error_bars
@@ -249,7 +249,7 @@ def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
         direction = "over" if evidence.mcs > 0 else "under"
     if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):
         direction = "mixed"
-    off = _gaps_of(sums, bins_off(sums)) if direction != "none" else []
+    off = _gaps_of(sums, furthest_off(sums)) if direction != "none" else []
     # Where new rows may be off by nothing, no place is named.
     off = [b for b in off if b.mean_score not in (*b.expected_interval,)]
     # The bin that is worst is named whether or not runs of bins show its direction.

@@ -98,7 +98,7 @@ from calviz.data.format import Notice
 #:              a snippet for one score 4
 LIMITS = {
     "files": 212,
-    "code lines": 69_227,
+    "code lines": 69_233,
     "code lines per file, most": 593,
     "imports between files": 1_872,
     "rooms": 12,

@@ -44,7 +44,7 @@ def test_the_label_of_the_worst_bin_covers_no_point_of_a_small_diagram():
 
 def test_no_bin_is_named_where_the_verdict_finds_nothing():
     # Calibrated by construction; by chance one bin is outside the interval of all bins together.
-    rng = np.random.default_rng(118)
+    rng = np.random.default_rng(564)
     p = rng.random(400)
     data = calviz.Predictions(probs=p, labels=(rng.random(400) < p).astype(int))
     sample = Sample.of(data, reduction="positive", resamples=200)

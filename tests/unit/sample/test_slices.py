@@ -34,7 +34,7 @@ from calviz.core.words import p_value, points
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps, levels_of
 from calviz.recalibrators.composition import SliceMap, slice_of
-from calviz.sample.binning import bin_events, bins_off, expected_share
+from calviz.sample.binning import bin_events, bin_intervals, bins_off, expected_share, furthest_off
 from calviz.sample.cutoff_and_grades import (
     grade_columns,
     grades,
@@ -43,7 +43,7 @@ from calviz.sample.cutoff_and_grades import (
 )
 from calviz.sample.multicalibration import changed_slices
 from calviz.sample.risk_tests import wrong_where_kept
-from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.sample import Sample, chosen_bins, rows_where, where_words
 from calviz.sample.slice_results import Slices
 from calviz.sample.slice_tests import LEVEL, p_against_calibrated, p_of_means, slice_sums
 from calviz.sample.slices import USUAL_RATE, slices, usual_slices
@@ -1445,3 +1445,20 @@ def test_a_second_column_is_named_beside_a_value_only_if_it_leaves_out_a_share_o
         numbers={"logprob": np.log(true)},
     )
     assert [name for name, _ in usual_slices(Sample.of(data)).off[0].where] == ["topic"]
+
+
+def test_a_bin_that_is_less_off_than_all_rows_is_not_called_furthest_off():
+    # All rows are 2 points too low; chance alone makes a bin stand out, whose gap to expect is smaller.
+    rng, found = np.random.default_rng(1), []
+    for _ in range(40):
+        score = rng.beta(1.2, 18, 3_000)
+        sample = Sample.of(predictions(score, rng.random(3_000) < np.minimum(1.4 * score, 1)))
+        sums, mean = chosen_bins(sample), sample.scored
+        gap = (mean.score - mean.hit).mean()
+        scores = bin_intervals(sums).score
+        further = furthest_off(sums)
+        assert {*further} <= {*bins_off(sums)}
+        for m in further:
+            assert (scores[m] - expected_share(sums, m)[0]) / gap >= 1
+        found.append(len(bins_off(sums)) > len(further))
+    assert any(found)
