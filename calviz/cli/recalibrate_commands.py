@@ -481,6 +481,8 @@ def threshold(
     """
     from calviz import at_prevalence, threshold
     from calviz.comparison.guaranteed_thresholds import checked_risks
+    from calviz.sample.sample import Sample
+    from calviz.verdicts.watching import watched
 
     checked_risks(of, risk, confidence, costs)
     how: dict[str, Any] = {"predicted": predicted, "seed": seed, "in_sample": in_sample}
@@ -497,6 +499,11 @@ def threshold(
         if not json_only.quiet:
             for line in words.splitlines():
                 show(line)
+            state = watched(Sample.of(data)) if data.times is not None else None
+            if state is not None and state.found is not None:
+                say(
+                    "calibration has changed (see 'calviz over-time'): a threshold of these rows may not hold on new ones."
+                )
             if choice.missed and of == ("error",):
                 say("to find more of the rarer class, choose by --of recall or precision, or cost.")
         elif choice.threshold is None:

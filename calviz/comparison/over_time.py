@@ -90,7 +90,7 @@ def over_time(
         Periods with fewer rows are only counted.
     waiting : Predictions or ConfidencePredictions, optional
         Rows with times whose labels have not come (`Loaded.waiting`): accuracy, AUROC, Brier score or NLL of their periods is expected
-        as by `calviz.expected`, from all rows with labels. For comparison, so is that of the last periods with labels, from the rows
+        as by `calviz.expected`, from all rows with labels or, where a lasting change is found, those since. For comparison, so is that of the last periods with labels, from the rows
         before each.
     progress : callable, optional
         Called as ``progress(words, done, total)``.
@@ -436,10 +436,16 @@ def _with_expected(
         names = (_from_to(np.sort(waiting.times), _unit(waiting.times)),)
         code = np.zeros_like(code)
     progress("expecting the rows without labels", 0, large.size)
+    known, changed = data, result.watch.changed if result.watch else None
+    if changed is not None and data.times is not None:
+        known = data.take(np.flatnonzero(data.times >= np.datetime64(changed)))
+        if known.n < LEAST_PAST:
+            why = f"only {known.n:,} rows with labels are of the time since {changed}, when these began to follow the scores otherwise"
+            return replace(result, unexpected=f"rows without labels are not judged: {why}.")
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:
         whole, *each = expected_parts(
-            waiting, data, (metric,), parts, reduction=reduction.key, seed=sample.seed
+            waiting, known, (metric,), parts, reduction=reduction.key, seed=sample.seed
         )
     except CalvizError as error:
         return replace(result, unexpected=f"rows without labels are not judged: {error}")

@@ -322,8 +322,8 @@ class WatchState(metric_results.Displayed):
         """What an alarm means for what is expected of rows without labels; empty without one, or if all rows are from after the change."""
         if self.changed is None:
             return ""
-        before = f"before {self.shown(self.changed)}, when labels followed the scores otherwise"
-        return f"What rows without labels are expected to show is estimated from all rows with labels, also from those {before}."
+        since = self.shown(self.changed)
+        return f"What rows without labels are expected to show is estimated from the rows with labels since {since}: before, labels followed the scores otherwise."
 
     def summary(self) -> metric_results.Summary:
         """Summarise the state: the sentence, and the gap of each bin."""

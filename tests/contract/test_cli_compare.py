@@ -602,3 +602,17 @@ def test_several_models_are_shown_below_each_other_and_are_a_list(command, tmp_p
     one = run(*asked, "--model", "p_new", "--json", "-")
     assert json.loads(one.stdout) == records[1]
     assert json.loads(run(*asked, "--model", "old", "--json", "-").stdout)["name"] == "old"
+
+
+def test_a_threshold_of_rows_that_changed_over_time_says_so(tmp_path):
+    rng, n = np.random.default_rng(0), 4_000
+    z, day = rng.normal(0, 1.5, n), np.sort(rng.integers(300, size=n))
+    for late, told in ((1.0, True), (0.0, False)):
+        hit = rng.random(n) < 1 / (1 + np.exp(-z - late * (day >= 150)))
+        dates = (np.datetime64("2024-01-01") + day).astype(str)
+        path = tmp_path / f"{told}.csv"
+        pl.DataFrame(
+            {"date": dates, "p": 1 / (1 + np.exp(-z)), "label": hit.astype(int)}
+        ).write_csv(path)
+        found = run("threshold", path, "--risk", "0.1")
+        assert ("calibration has changed (see 'calviz over-time')" in found.stderr) == told

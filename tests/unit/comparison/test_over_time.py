@@ -466,3 +466,19 @@ def test_where_only_the_rows_change_it_is_said_that_calibration_does_not():
     off = np.where(month == 3, expit(np.log(p / (1 - p)) + 1.0), p)
     shifted = replace(data, probs=np.stack([1 - off, off], axis=1))
     assert not over_time(shifted, "nll", method=None).of_rows
+
+
+def test_after_a_change_rows_without_labels_are_expected_as_by_the_rows_since():
+    rng, n = np.random.default_rng(0), 6_000
+    times = START + np.sort(rng.integers(300, size=n)).astype("timedelta64[D]")
+    z, late = rng.normal(-1.5, 1, n), times >= np.datetime64("2021-05-01")
+    hit = rng.random(n) < expit(z + late)
+    data = calviz.Predictions(probs=expit(z), labels=hit.astype(int), times=times)
+    known = times < np.datetime64("2021-09-01")
+    labelled, waiting = (data.take(np.flatnonzero(rows)) for rows in (known, ~known))
+    series = over_time(labelled, "nll", method=None, waiting=waiting)
+    since = np.datetime64(series.watch.changed)
+    assert series.whole_waiting.labelled == (labelled.times >= since).sum() < labelled.n
+    low, high = series.whole_waiting.metrics["nll"].interval
+    assert low < log_loss(hit[~known], expit(z[~known])) < high
+    assert f"the rows with labels since {series.watch.shown(str(since))}" in series.watch.doubt
