@@ -509,7 +509,12 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if status.result is not None:
         answer = _draw_periods(status.result, lasting is not None)
         if lasting is None:
-            say(answer)
+            # The rows may be off alike all the time.
+            say(
+                f"Not calibrated; {answer[0].lower()}{answer[1:]}"
+                if state and state.alarm
+                else answer
+            )
     if state is not None:
         navigation.draw_folded(
             "Watched day by day", lambda: _draw_watch(state, settings), key="watch"

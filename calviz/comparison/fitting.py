@@ -423,7 +423,7 @@ def recalibrate(
     """Fit a recalibrator on some rows and apply it to all.
 
     The fitting rows stay in the result, under their split: evaluate only the others. Those that were drawn at random have the split
-    "calibration"; if the data have no splits, the others have "evaluation". Under cross-fitting, no row was
+    "calibration"; if the data have no splits, those that are judged have "evaluation", and all others "other". Under cross-fitting, no row was
     seen by the map that calibrated it.
 
     Parameters
@@ -723,7 +723,9 @@ def _marked(data: Dataset, rows: Rows) -> Dataset:
     """Mark the fitting rows if they are no split of the data."""
     if rows.fit.split is not None:
         return data
-    names = np.full(data.n, "evaluation", dtype=object)
+    # What was neither fitted nor judged, such as rows of before a change, is not to be evaluated.
+    names = np.full(data.n, "other", dtype=object)
+    names[rows.judged] = "evaluation"
     if data.splits is not None:
         names = np.array(data.splits.levels, dtype=object)[data.splits.codes]
     names[rows.pairs[0][0]] = "calibration"

@@ -177,6 +177,18 @@ def test_the_overview_imports_nothing_that_fits_maps():
     assert after == ""
 
 
+def test_the_title_of_time_says_that_rows_are_off_alike_all_the_time():
+    rng, n = np.random.default_rng(0), 2_000
+    day, p = np.sort(rng.integers(0, 200, n)), rng.random(n)
+    days = (np.datetime64("2024-01-01") + day).astype(str)
+    lines = (
+        f"{d},{v:.4f},{int(h)}" for d, v, h in zip(days, p, rng.random(n) < 0.7 * p, strict=True)
+    )
+    content = "\n".join(["date,p,label", *lines]).encode()
+    app = quiet(upload(open_page(page="data"), "high.csv", content).open("over_time"))
+    assert plain(app.title[0].value).startswith("Not calibrated; none of ")
+
+
 @pytest.mark.slow
 def test_a_change_in_one_slice_is_the_title_and_a_button_leads_to_its_rows_since():
     data = moderation(np.random.default_rng(1)).data

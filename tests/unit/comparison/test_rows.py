@@ -665,6 +665,19 @@ def test_a_map_that_is_applied_again_gives_them_too():
             np.testing.assert_array_equal(other.numbers[name], column)
 
 
+def test_rows_that_neither_fit_nor_judge_a_map_are_not_in_the_evaluation_split():
+    data = predictions()
+    rows = Division(fit_fraction=0.5, seed=3).rows(data)
+    ((fit, judged),) = rows.pairs
+    some = replace(rows, pairs=((fit, judged[:40]),))
+    done = calibrate(data, "temperature", Division(fit_fraction=0.5, seed=3))
+    splits = apply_to_all(data, done.recalibrator, some).splits.values()
+    assert {*splits[judged[:40]]} == {"evaluation"}
+    assert {*splits[judged[40:]]} == {"other"}
+    assert {*splits[fit]} == {"calibration"}
+    assert {*done.calibrated.splits.levels} == {"calibration", "evaluation"}
+
+
 def test_what_was_said_of_old_scores_does_not_stay_with_new_ones():
     done = calibrate(predictions(), "venn-abers", Division(fit_fraction=0.5)).calibrated
     assert done.numbers
