@@ -591,7 +591,7 @@ def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_too(tmp_path):
+def test_what_is_expected_after_a_change_rests_on_the_rows_since(tmp_path):
     rng = np.random.default_rng(1)
     parts = [
         _file(tmp_path / f"{shift}.csv", rng, shift=shift, days=days).read_text().splitlines()
@@ -604,9 +604,9 @@ def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_
         done = run("over-time", file, "--method", "none", "--repair", "drop-missing")
         said = " ".join(done.stdout.split())
         assert ("No longer calibrated" if since else "Not calibrated from the start") in said
-        assert ("also from those before" in said) == (since is not None)
+        assert ("is estimated from the rows with labels since" in said) == (since is not None)
         if since:
-            assert f"also from those before 2024-01-0{since}" in said
+            assert f"estimated from the rows with labels since 2024-01-0{since}" in said
 
 
 @pytest.mark.slow
